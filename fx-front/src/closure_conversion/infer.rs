@@ -33,9 +33,6 @@ impl Locals {
 fn declare(pat: &syn::Pat, ty: Option<&Type>, locals: &mut Locals) {
     match (pat, ty) {
         (syn::Pat::Ident(one), ty) if one.subpat.is_none() => locals.declare(&one.ident.to_string(), ty.cloned()),
-        (syn::Pat::Type(typed), ty) => {
-            declare(&typed.pat, Some(&*typed.ty).filter(|written| is_complete(written)).or(ty), locals);
-        }
         (syn::Pat::Tuple(parts), Some(Type::Tuple(types))) if parts.elems.len() == types.elems.len() => {
             parts.elems.iter().zip(&types.elems).for_each(|(part, ty)| declare(part, Some(ty), locals));
         }
@@ -49,16 +46,17 @@ impl Lowering<'_> {
         let mut locals = Locals::default();
         for input in &site.sig.inputs {
             let syn::FnArg::Typed(typed) = input else { continue };
-            for name in crate::pattern::bound(&typed.pat) {
-                let whole = matches!(&*typed.pat, syn::Pat::Ident(_)).then(|| (*typed.ty).clone());
-                locals.declare(&name, whole);
-            }
+            declare(&typed.pat, Some(&typed.ty), &mut locals);
         }
         for stmt in stmts {
             let syn::Stmt::Local(local) = stmt else { continue };
-            let init = local.init.as_ref().map(|init| &*init.expr);
-            let ty = init.and_then(|init| self.infer(site, init, &locals));
-            declare(&local.pat, ty.as_ref(), &mut locals);
+            let (pat, written) = match &local.pat {
+                syn::Pat::Type(typed) => (&*typed.pat, Some((*typed.ty).clone())),
+                other => (other, None),
+            };
+            let inferred = || local.init.as_ref().and_then(|init| self.infer(site, &init.expr, &locals));
+            let ty = written.filter(is_complete).or_else(inferred);
+            declare(pat, ty.as_ref(), &mut locals);
         }
         locals
     }
