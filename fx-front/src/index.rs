@@ -3,7 +3,8 @@
 //! The index is filled by [`scan`](crate::scan) and answers by name alone. A name it does not find is external, and
 //! keeps the full path that the `use` lines give it (`tch::Tensor`).
 
-use std::{collections::BTreeMap, sync::OnceLock};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use fx_ir::Arg;
 use proc_macro2::Span;
@@ -51,6 +52,8 @@ pub struct Index {
     pub builders: BTreeMap<usize, Builder>,
     /// The functions to which there may be pointers, once that was asked.
     pointed: OnceLock<functions::Pointed>,
+    /// The operations that a call of a function runs, once that was asked.
+    operations: Mutex<BTreeMap<usize, usize>>,
 }
 
 /// One module.
@@ -186,6 +189,17 @@ pub enum Resolved {
 }
 
 impl Index {
+    /// The operations that a call of the function runs, counted by `count` at the first call.
+    pub(crate) fn operations_of(&self, function: usize, count: impl FnOnce() -> usize) -> usize {
+        let known = || self.operations.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = known().get(&function).copied();
+        found.unwrap_or_else(|| {
+            let counted = count();
+            known().insert(function, counted);
+            counted
+        })
+    }
+
     /// The file of a module.
     pub fn file_of(&self, module: &str) -> &str {
         self.modules.get(module).map_or("", |module| module.file.as_str())

@@ -34,6 +34,11 @@ pub enum Role {
     Buffer,
 }
 
+impl Role {
+    /// In the order of a module's own tensors.
+    const ALL: [Self; 2] = [Self::Parameter, Self::Buffer];
+}
+
 /// Receives the tensors and children of one module, in the order of declaration.
 pub trait Visitor<'a> {
     /// A child module, under the name of its field.
@@ -45,6 +50,9 @@ pub trait Visitor<'a> {
 }
 
 /// A part of a model that can be looked into. Derived; see the module's documentation.
+///
+/// The provided methods are compiled anew for each type, so that each only collects what the type shows and leaves the
+/// rest to code that is compiled once.
 ///
 /// ```
 /// use fx_runtime::{Device, Module, nn};
@@ -113,17 +121,17 @@ pub trait Module {
     ///
     /// A tensor that is used in two places is listed under both names.
     fn named_parameters(&self) -> Vec<(String, &Tensor)> {
-        collect::tensors(self, |role| role == Role::Parameter)
+        collect::Own::of(self).named(&[Role::Parameter])
     }
 
     /// All buffers with dotted names, in the order of [`Self::named_parameters`].
     fn named_buffers(&self) -> Vec<(String, &Tensor)> {
-        collect::tensors(self, |role| role == Role::Buffer)
+        collect::Own::of(self).named(&[Role::Buffer])
     }
 
     /// Parameters and buffers with dotted names, in the order of PyTorch's `state_dict`.
     fn state_dict(&self) -> Vec<(String, &Tensor)> {
-        collect::tensors(self, |_| true)
+        collect::Own::of(self).named(&Role::ALL)
     }
 
     /// This module, under the empty name, and all below it with dotted names, parents first.
@@ -145,25 +153,17 @@ pub trait Module {
     /// assert_eq!(net.print_module_tree().trim_end(), lines.join("\n"));
     /// ```
     fn print_module_tree(&self) -> String {
-        Tree::of(self).print()
+        tree::print(self.type_name(), &collect::Own::of(self))
     }
 
     /// The device of the first tensor; none for a module without tensors.
     fn device(&self) -> Option<Device> {
-        self.state_dict().first().map(|(_, tensor)| tensor.device())
+        collect::Own::of(self).device()
     }
 
     /// The dtype that most floating-point numbers have; none for a module without any.
     fn kind(&self) -> Option<Kind> {
-        let mut counts: Vec<(Kind, usize)> = Vec::new();
-        for (_, tensor) in self.state_dict().into_iter().filter(|(_, tensor)| tensor.is_floating_point()) {
-            match counts.iter_mut().find(|(kind, _)| *kind == tensor.kind()) {
-                Some((_, count)) => *count += tensor.numel(),
-                None => counts.push((tensor.kind(), tensor.numel())),
-            }
-        }
-        // Of two that are as frequent, the first.
-        counts.into_iter().rev().max_by_key(|(_, count)| *count).map(|(kind, _)| kind)
+        collect::Own::of(self).kind()
     }
 }
 

@@ -1,6 +1,6 @@
 //! The walks over a module tree that `Module`'s provided methods are made of.
 
-use tch::Tensor;
+use tch::{Device, Kind, Tensor};
 
 use super::{Module, Role, Visitor};
 
@@ -17,6 +17,41 @@ impl<'a> Own<'a> {
         module.visit(&mut own);
         own
     }
+
+    /// All tensors of the tree in these roles: per module in the order of roles, then those of its children.
+    pub(super) fn named(self, roles: &[Role]) -> Vec<(String, &'a Tensor)> {
+        let mut found = Vec::new();
+        self.collect("", roles, &mut found);
+        found
+    }
+
+    fn collect(self, prefix: &str, roles: &[Role], found: &mut Vec<(String, &'a Tensor)>) {
+        for wanted in roles {
+            let of_role = self.tensors.iter().filter(|(.., role)| role == wanted);
+            found.extend(of_role.map(|(name, tensor, _)| (format!("{prefix}{name}"), *tensor)));
+        }
+        for (name, child) in self.children {
+            Own::of(child).collect(&format!("{prefix}{name}."), roles, found);
+        }
+    }
+
+    /// The device of the tree's first tensor.
+    pub(super) fn device(self) -> Option<Device> {
+        self.named(&Role::ALL).first().map(|(_, tensor)| tensor.device())
+    }
+
+    /// The dtype that most floating-point numbers of the tree have.
+    pub(super) fn kind(self) -> Option<Kind> {
+        let mut counts: Vec<(Kind, usize)> = Vec::new();
+        for (_, tensor) in self.named(&Role::ALL).into_iter().filter(|(_, tensor)| tensor.is_floating_point()) {
+            match counts.iter_mut().find(|(kind, _)| *kind == tensor.kind()) {
+                Some((_, count)) => *count += tensor.numel(),
+                None => counts.push((tensor.kind(), tensor.numel())),
+            }
+        }
+        // Of two that are as frequent, the first.
+        counts.into_iter().rev().max_by_key(|(_, count)| *count).map(|(kind, _)| kind)
+    }
 }
 
 impl<'a> Visitor<'a> for Own<'a> {
@@ -30,28 +65,6 @@ impl<'a> Visitor<'a> for Own<'a> {
 
     fn wrapped(&mut self, inner: &'a dyn Module) {
         inner.visit(self);
-    }
-}
-
-/// All tensors of the tree whose role is wanted: per module parameters, then buffers, then children.
-pub(super) fn tensors<M: Module + ?Sized>(root: &M, wanted: impl Fn(Role) -> bool) -> Vec<(String, &Tensor)> {
-    let mut found = Vec::new();
-    collect_tensors(Own::of(root), "", &wanted, &mut found);
-    found
-}
-
-fn collect_tensors<'a>(
-    own: Own<'a>,
-    prefix: &str,
-    wanted: &dyn Fn(Role) -> bool,
-    found: &mut Vec<(String, &'a Tensor)>,
-) {
-    for role in [Role::Parameter, Role::Buffer].into_iter().filter(|&role| wanted(role)) {
-        let of_role = own.tensors.iter().filter(|entry| entry.2 == role);
-        found.extend(of_role.map(|(name, tensor, _)| (format!("{prefix}{name}"), *tensor)));
-    }
-    for (name, child) in own.children {
-        collect_tensors(Own::of(child), &format!("{prefix}{name}."), wanted, found);
     }
 }
 

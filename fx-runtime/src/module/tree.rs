@@ -18,11 +18,15 @@ pub(crate) struct Tree {
 
 impl Tree {
     /// The tree below a module.
-    pub(crate) fn of<M: Module + ?Sized>(module: &M) -> Tree {
-        let own = Own::of(module);
+    pub(crate) fn of(module: &dyn Module) -> Tree {
+        Tree::new(module.type_name(), &Own::of(module))
+    }
+
+    /// The tree below a module of this type, which has these tensors and children.
+    fn new(type_name: &str, own: &Own<'_>) -> Tree {
         let parameters = own.tensors.iter().filter(|(.., role)| *role == Role::Parameter);
         Tree {
-            name: module.type_name().to_owned(),
+            name: type_name.to_owned(),
             tensors: parameters.map(|(name, tensor, _)| format!("{name}={:?}", tensor.size())).collect(),
             children: own.children.iter().map(|(name, child)| (name.clone(), Tree::of(*child))).collect(),
         }
@@ -65,4 +69,9 @@ impl Tree {
         }
         let _ = writeln!(out, ")");
     }
+}
+
+/// The tree below a module of this type, printed.
+pub(super) fn print(type_name: &str, own: &Own<'_>) -> String {
+    Tree::new(type_name, own).print()
 }

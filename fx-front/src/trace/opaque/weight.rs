@@ -86,9 +86,11 @@ fn of_function(index: &Index, function: usize, within: &[usize]) -> usize {
     if within.contains(&function) {
         return 1;
     }
-    let mut weight = Weight::within(index, function, [within, &[function]].concat());
-    weight.visit_block(&index.fns[function].block);
-    (weight.calls + weight.below).max(1)
+    index.operations_of(function, || {
+        let mut weight = Weight::within(index, function, [within, &[function]].concat());
+        weight.visit_block(&index.fns[function].block);
+        (weight.calls + weight.below).max(1)
+    })
 }
 
 /// What is inside options and lists.
