@@ -40,6 +40,8 @@ impl Tracer<'_> {
         let value = value.and_then(|value| self.options_as_values(&before, owner).map(|()| value));
         self.region = outer;
         let env = std::mem::replace(&mut self.env, before);
+        // What yields nothing is nothing to hand over, whatever node it is.
+        let value = value.map(|value| if value.ty() == Ty::Tuple(Vec::new()) { Val::Unit } else { value });
         Ok(Branch { region, value: value?, env })
     }
 
