@@ -24,7 +24,7 @@ use fx_front::{diag::Diagnostics, index::Index, scan, trace::Traced};
 use self::{
     generated::{Generated, Graphs, generated},
     items::{Content, Item, items},
-    outlined::{called_by, in_training, listed, listing_part, part_of},
+    outlined::{called_by, in_both_modes, in_training, listed, listing_part, part_of},
     run::Run,
     tracing::{traced, traced_opaque},
 };
@@ -219,9 +219,15 @@ impl Build {
         for one in all.iter_mut() {
             if let Prepared::Graphs(graphs) = one {
                 graphs.outlined = self.outlined(index, (&graphs.traced, &graphs.optimized), &parts);
-                graphs.listed = listed(index, &graphs.traced, &listing);
+                graphs.listed = listed(index, &graphs.traced, &listing, false);
                 graphs.in_training = in_training(index, &graphs.traced);
             }
+        }
+        let mut graphs: Vec<&mut Graphs> = all.iter_mut().filter_map(Prepared::graphs_mut).collect();
+        let read: Vec<&Graphs> = graphs.iter().map(|graphs| &**graphs).collect();
+        for (at, (listed, modes)) in in_both_modes(index, &read, &listing) {
+            let of = &mut *graphs[at];
+            (of.listed, of.in_training, of.modes) = (listed, None, Some(modes));
         }
         let called =
             all.iter().filter_map(Prepared::graphs).flat_map(|graphs| graphs.listed.as_ref().unwrap_or(&graphs.traced));
@@ -287,6 +293,15 @@ enum Prepared {
 
 impl Prepared {
     fn graphs(&self) -> Option<&Graphs> {
+        match self {
+            Prepared::Graphs(graphs) => Some(graphs),
+            Prepared::Bug(..) | Prepared::NotFrozen(_) => None,
+        }
+    }
+}
+
+impl Prepared {
+    fn graphs_mut(&mut self) -> Option<&mut Graphs> {
         match self {
             Prepared::Graphs(graphs) => Some(graphs),
             Prepared::Bug(..) | Prepared::NotFrozen(_) => None,

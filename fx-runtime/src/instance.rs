@@ -72,6 +72,8 @@ pub struct Tracer {
     modules: Vec<ModuleScope>,
     /// The file of the user's that it is in.
     file: String,
+    /// Whether the graph is that of a call in training.
+    training: bool,
     /// Reading the live model records no gradients.
     _no_grad: tch::NoGradGuard,
 }
@@ -96,6 +98,7 @@ impl Tracer {
             around: Vec::new(),
             modules: Vec::new(),
             file: String::new(),
+            training: false,
             _no_grad: tch::no_grad_guard(),
         }
     }
@@ -111,6 +114,22 @@ impl Tracer {
             places.entry((address(tensor), TENSOR)).or_default().push(path);
         }
         Tracer { places, ..Tracer::new(name) }
+    }
+
+    /// The same for a call in training.
+    #[must_use]
+    pub fn in_training(self) -> Tracer {
+        Tracer { training: true, ..self }
+    }
+
+    /// The mode of the call, as an argument.
+    pub fn mode(&self) -> Arg {
+        Arg::Bool(self.training)
+    }
+
+    /// The mode that a call of a layer is given: none in inference, where the layer follows the one that it keeps.
+    pub fn mode_of_layers(&self) -> Option<bool> {
+        self.training.then_some(true)
     }
 
     /// The path of what lies there and is of that type: the given one, unless the model knows it by others alone.

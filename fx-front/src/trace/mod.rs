@@ -101,9 +101,10 @@ pub fn items_outlined(index: &Index, items: &[usize], diags: &Diagnostics, outli
     all(index, items, diags, Manner::inlined(outlined))
 }
 
-/// The functions in training: their mode is `true`. What is wrong with the source is not told once more.
-pub fn items_in_training(index: &Index, items: &[usize]) -> Vec<Traced> {
-    all(index, items, &Diagnostics::new(), Manner { training: true, ..Manner::inlined(&Outlined::new()) })
+/// The functions in training: their mode is `true`. Calls of parts are as with [`items_outlined`]. What is wrong with the
+/// source is not told once more.
+pub fn items_in_training(index: &Index, items: &[usize], outlined: &Outlined) -> Vec<Traced> {
+    all(index, items, &Diagnostics::new(), Manner { training: true, ..Manner::inlined(outlined) })
 }
 
 /// Each of the functions as one call of the user's own, because of `reason`.

@@ -5,7 +5,7 @@ use std::{panic, thread};
 use fx_front::{index::Index, trace::Traced};
 use fx_ir::Graph;
 
-use crate::emit::{self, PartNames, Told};
+use crate::emit::{self, ModeUses, PartNames, Told};
 
 /// The generated source of the items of one type, in two files.
 pub(super) struct Generated {
@@ -41,14 +41,16 @@ pub(super) struct Graphs {
     pub(super) outlined: Option<(Vec<Traced>, Vec<Graph>)>,
     /// As traced with every part that lists its own graph as a call, where there are such.
     pub(super) listed: Option<Vec<Traced>>,
-    /// As traced in training, where an entry has a mode.
+    /// As traced in training, where an entry has a mode and `modes` says nothing.
     pub(super) in_training: Option<Vec<Traced>>,
+    /// Where `listed`, or else `traced`, depends on the mode, if it is the graph of both modes but for that.
+    pub(super) modes: Option<ModeUses>,
 }
 
 impl Graphs {
     /// These graphs without a part as a call.
     pub(super) fn inlined(traced: Vec<Traced>, optimized: Vec<Graph>) -> Graphs {
-        Graphs { traced, optimized, outlined: None, listed: None, in_training: None }
+        Graphs { traced, optimized, outlined: None, listed: None, in_training: None, modes: None }
     }
 }
 
@@ -56,7 +58,7 @@ impl Graphs {
 pub(super) fn generated(index: &Index, of: &Graphs, parts: &PartNames, file: &str) -> Result<Generated, String> {
     let (all, optimized) = (&of.traced, &of.optimized);
     let listed = of.listed.as_ref().unwrap_or(all);
-    let mut graphs = emit::instance_graphs(index, &listed.iter().collect::<Vec<&Traced>>(), parts)?;
+    let mut graphs = emit::instance_graphs(index, &listed.iter().collect::<Vec<&Traced>>(), parts, of.modes.as_ref())?;
     if let Some(in_training) = &of.in_training {
         graphs += &emit::training_graphs(index, &in_training.iter().collect::<Vec<&Traced>>())?;
     }

@@ -16,6 +16,8 @@ use fx_ir::{AliasAnalysis, Binding, Bindings, Effect, Graph, HostOp, NodeId, Op,
 use syn::spanned::Spanned;
 
 use super::Build;
+use super::generated::Graphs;
+use crate::emit::{ModeUses, mode_uses};
 
 /// Parts of fewer nodes that run in a call are inlined: the call would be longer than what it saves.
 const SMALL: usize = 8;
@@ -64,12 +66,21 @@ pub(super) fn listing_part(index: &Index, all: &[Traced]) -> Option<(usize, (Str
     Some((traced.item, (path, traced.signature.name.clone())))
 }
 
-/// The functions traced anew with every part as a call that lists its own graph; `None` where there is no such part.
-pub(super) fn listed(index: &Index, all: &[Traced], parts: &BTreeMap<usize, (String, String)>) -> Option<Vec<Traced>> {
+/// The functions traced anew, in one of the modes, with every part as a call that lists its own graph; `None` where there is no such part.
+pub(super) fn listed(
+    index: &Index,
+    all: &[Traced],
+    parts: &BTreeMap<usize, (String, String)>,
+    training: bool,
+) -> Option<Vec<Traced>> {
     let [traced] = all else { return None };
     let call = PartCall { effect: Effect::Pure, takes_any_option: false };
     let outlined = parts.keys().filter(|&&part| part != traced.item).map(|&part| (part, call)).collect();
-    let again = trace::items_outlined(index, &[traced.item], &Diagnostics::new(), &outlined);
+    let again = if training {
+        trace::items_in_training(index, &[traced.item], &outlined)
+    } else {
+        trace::items_outlined(index, &[traced.item], &Diagnostics::new(), &outlined)
+    };
     let [one] = again.as_slice() else { return None };
     let is_whole = one.left.is_none() && opaque_nodes(&one.graph) <= opaque_nodes(&traced.graph);
     (is_whole && calls_of(&one.graph).next().is_some()).then_some(again)
@@ -77,11 +88,54 @@ pub(super) fn listed(index: &Index, all: &[Traced], parts: &BTreeMap<usize, (Str
 
 /// The functions traced in training, where one of them has a mode that is not fixed; `None` where none has.
 pub(super) fn in_training(index: &Index, all: &[Traced]) -> Option<Vec<Traced>> {
-    let has_mode =
-        all.iter().any(|traced| traced.signature.params.iter().any(|param| param.mode == Some(ModeFlag::OfModel)));
     let items: Vec<usize> = all.iter().map(|traced| traced.item).collect();
-    let again = has_mode.then(|| trace::items_in_training(index, &items))?;
+    let again = has_mode(all).then(|| trace::items_in_training(index, &items, &Outlined::new()))?;
     again.iter().all(|traced| traced.left.is_none()).then_some(again)
+}
+
+/// Whether one of the functions has a mode that is not fixed.
+fn has_mode(all: &[Traced]) -> bool {
+    all.iter().any(|traced| traced.signature.params.iter().any(|param| param.mode == Some(ModeFlag::OfModel)))
+}
+
+/// The graphs of all types that list both modes with one function, by position in `all`, with the parts in them that list
+/// their own: those of which nothing but the mode of layers differs in training.
+///
+/// A part is called by such a graph where it has no mode or is listed so itself. What turns out not to be takes its callers
+/// with it, so that this is asked until nothing changes.
+pub(super) fn in_both_modes(
+    index: &Index,
+    all: &[&Graphs],
+    listing: &BTreeMap<usize, (String, String)>,
+) -> BTreeMap<usize, (Option<Vec<Traced>>, ModeUses)> {
+    let is_candidate = |of: &Graphs| match (of.traced.as_slice(), of.in_training.as_deref()) {
+        ([traced], Some([again])) => traced.model.is_some() && mode_uses(&traced.graph, &again.graph).is_some(),
+        _ => false,
+    };
+    let mut candidates: BTreeSet<usize> = (0..all.len()).filter(|&at| is_candidate(all[at])).collect();
+    loop {
+        let is_listed = |item: usize| {
+            let at = all.iter().position(|of| of.traced.iter().any(|traced| traced.item == item));
+            at.is_some_and(|at| candidates.contains(&at) || !has_mode(&all[at].traced))
+        };
+        let parts: BTreeMap<usize, (String, String)> =
+            listing.iter().filter(|(item, _)| is_listed(**item)).map(|(&item, name)| (item, name.clone())).collect();
+        let graphs_of = |&at: &usize| {
+            let eval = listed(index, &all[at].traced, &parts, false);
+            let [traced] = eval.as_ref().unwrap_or(&all[at].traced).as_slice() else { return None };
+            let again = match &eval {
+                Some(_) => listed(index, &all[at].traced, &parts, true)?,
+                None => trace::items_in_training(index, &[traced.item], &Outlined::new()),
+            };
+            let uses = mode_uses(&traced.graph, &again.first()?.graph)?;
+            Some((at, (eval, uses)))
+        };
+        let found: BTreeMap<_, _> = candidates.iter().filter_map(graphs_of).collect();
+        if found.len() == candidates.len() {
+            return found;
+        }
+        candidates = found.into_keys().collect();
+    }
 }
 
 /// The parts that the graph calls, each by the path of its type and the name of the function.

@@ -7,6 +7,7 @@ mod bare;
 mod control;
 mod live;
 mod methods;
+mod modes;
 mod operands;
 mod paths;
 mod submodule;
@@ -17,6 +18,7 @@ use fx_ir::{Arg, HostOp, ModuleScope, Node, NodeId, NodeSet, Op, RegionId};
 
 use self::bare::bare;
 pub(super) use self::methods::{emit, emit_in_training};
+pub use self::modes::{ModeUses, mode_uses};
 use super::{
     Emitter, PartNames,
     host::literal,
@@ -29,6 +31,8 @@ struct Walk<'e, 'a> {
     writer: Writer<'e, 'a>,
     /// The parts that list their own graphs.
     parts: &'e PartNames,
+    /// Where the graph depends on the mode, if it is listed for both.
+    modes: Option<&'e ModeUses>,
     /// The counters of the loops over layers that are open, outermost first.
     loops: Vec<String>,
     count: usize,
@@ -47,10 +51,11 @@ struct Walk<'e, 'a> {
 }
 
 impl<'e, 'a> Walk<'e, 'a> {
-    fn new(emitter: &'e Emitter<'a>, parts: &'e PartNames) -> Walk<'e, 'a> {
+    fn new(emitter: &'e Emitter<'a>, parts: &'e PartNames, modes: Option<&'e ModeUses>) -> Walk<'e, 'a> {
         let mut walk = Walk {
             writer: Writer::new(emitter, Phase::Freeze),
             parts,
+            modes,
             loops: Vec::new(),
             count: 0,
             paths: Vec::new(),
@@ -173,31 +178,31 @@ impl<'e, 'a> Walk<'e, 'a> {
         let node = self.writer.graph().node(id);
         let (place, ty) = (place_of(node), node.ty.to_string());
         let label = node.origin.labels.first().cloned().unwrap_or_default();
-        let (all, mode) = (node.args.clone(), node.mode());
+        let (all, mode) = (node.args.clone(), self.mode_of(id));
         let listed = op.host().and_then(|host| self.listed_part(host, &all, &label));
         let call = match op {
             Op::Host(_) if listed.is_some() => listed.unwrap_or_default(),
             Op::CallModule(kind) if kind.row().is_some_and(|row| row.is_chain) => {
                 let module = self.writer.read(all[0].node().unwrap_or(id)).text;
                 let input = self.arg(&all[1]);
-                format!("t.sequential({}, {module}.as_chain(), {input}, {mode:?}, {place:?})", self.path(&label))
+                format!("t.sequential({}, {module}.as_chain(), {input}, {mode}, {place:?})", self.path(&label))
             }
             Op::CallModule(kind) if all[0].node().is_some_and(|module| !self.is_live(module)) => {
                 let module = self.arg(&all[0]);
                 let args = self.args(&all[1..]);
                 let call = format!("t.chosen_module({:?}, {module}, &[{args}], {label:?}, {place:?})", kind.0);
                 self.name(id, &call);
-                return self.in_mode(id, mode);
+                return self.in_mode(id, &mode);
             }
             Op::CallModule(_) => {
                 let module = self.writer.read(all[0].node().unwrap_or(id)).borrowed();
                 let args = self.values(&all[1..]);
                 let call = format!("t.module({}, {module}; {args}; {place:?})", self.relative_path(&label));
                 self.node(id, &call);
-                return self.in_mode(id, mode);
+                return self.in_mode(id, &mode);
             }
             Op::Call(op) => {
-                let call = format!("t.call({:?}; {}; {place:?})", op.name(), self.values(&all));
+                let call = format!("t.call({:?}; {}; {place:?})", op.name(), self.values_of(id, &all));
                 return self.node(id, &call);
             }
             Op::TupleGet(position) => {
@@ -222,9 +227,17 @@ impl<'e, 'a> Walk<'e, 'a> {
         self.name(id, &call);
     }
 
+    /// The mode in which the call of a layer runs it, as an option.
+    fn mode_of(&self, id: NodeId) -> String {
+        if self.modes.is_some_and(|modes| modes.layers.contains(&id)) {
+            return "t.mode_of_layers()".to_owned();
+        }
+        format!("{:?}", self.writer.graph().node(id).mode())
+    }
+
     /// Has the call of a layer run it in the mode that the code says, if it says one.
-    fn in_mode(&mut self, id: NodeId, mode: Option<bool>) {
-        if let Some(mode) = mode {
+    fn in_mode(&mut self, id: NodeId, mode: &str) {
+        if mode != "None" {
             let call = self.writer.read(id).text;
             self.writer.line(format!("t.in_mode(&{call}, {mode});"));
         }

@@ -34,6 +34,7 @@ mod whole;
 mod writer;
 
 pub use emitter::Item;
+pub use instance::{ModeUses, mode_uses};
 pub use memory::Peak;
 
 use std::collections::BTreeSet;
@@ -88,12 +89,17 @@ pub fn frozen(index: &Index, items: &[Item<'_>], graph_file: &str) -> Result<Fro
 }
 
 /// The code that builds the instance graphs of the items of one type, from the graphs as traced; [`pretty`] brings it
-/// into form. `Err` says what could not be printed.
-pub fn instance_graphs(index: &Index, items: &[&Traced], parts: &PartNames) -> Result<String, String> {
+/// into form. With `modes`, the graphs are those of both modes. `Err` says what could not be printed.
+pub fn instance_graphs(
+    index: &Index,
+    items: &[&Traced],
+    parts: &PartNames,
+    modes: Option<&ModeUses>,
+) -> Result<String, String> {
     let graphs: Vec<Item> =
         items.iter().map(|&traced| Item { traced, graph: &traced.graph, inlined: &traced.graph }).collect();
     let emitters = Emitter::all(index, &graphs);
-    let source = emitters.iter().map(|one| instance::emit(one, parts)).collect();
+    let source = emitters.iter().map(|one| instance::emit(one, parts, modes)).collect();
     emitters.iter().try_for_each(Emitter::check).map(|()| source)
 }
 

@@ -51,9 +51,9 @@ impl Tracer {
         self.push(op, args, &name.replace('.', "_"), Type::TENSOR, place)
     }
 
-    /// Has the call of a layer run it in this mode, whatever mode it keeps.
-    pub fn in_mode(&mut self, call: &Arg, train: bool) {
-        if let Some(id) = call.node() {
+    /// Has the call of a layer run it in this mode, whatever mode it keeps, if there is one.
+    pub fn in_mode(&mut self, call: &Arg, train: Option<bool>) {
+        if let (Some(id), Some(train)) = (call.node(), train) {
             self.module.graph_mut().node_mut(id).set_mode(train);
         }
     }
@@ -82,7 +82,7 @@ impl Tracer {
             if let Some(train) =
                 train.filter(|_| LayerRow::of_type(kind).is_none_or(|row| row.training != Effect::Pure))
             {
-                self.in_mode(&call, train);
+                self.in_mode(&call, Some(train));
             }
             call
         })

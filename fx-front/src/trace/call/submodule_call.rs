@@ -24,7 +24,7 @@ impl Tracer<'_> {
         span: Span,
     ) -> Option<Val> {
         let PartCall { effect, takes_any_option } = *self.outlined?.get(&function)?;
-        let signature = Signature::of(self.index, &self.index.fns[function], false);
+        let signature = Signature::of(self.index, &self.index.fns[function], self.training);
         let fits = |(param, value): (&Param, &Val)| match &param.fixed {
             Some(known) => matches!(value, Val::Lit(given, _) if given == known),
             None => is_unknown(value) || takes_any_option && is_option(value),

@@ -4,30 +4,35 @@ use std::fmt::Write as _;
 
 use fx_ir::Arg;
 
-use super::Walk;
+use super::{ModeUses, Walk};
 use crate::emit::{Emitter, PartNames, QUIET, names::identifier};
 
 /// `graph()` of the model, or `name_graph()` of a free function and of any entry but the first.
 ///
 /// A model that is a part of others has its nodes in a function of its own, which these call.
-pub(in crate::emit) fn emit(emitter: &Emitter<'_>, parts: &PartNames) -> String {
+///
+/// One that is listed for both modes has such a function too, and `train_graph_module()` beside it.
+pub(in crate::emit) fn emit(emitter: &Emitter<'_>, parts: &PartNames, modes: Option<&ModeUses>) -> String {
     let traced = emitter.traced;
     let (name, title) = (&traced.signature.name, &traced.graph.name);
     let Some(model) = traced.model else {
-        let code = whole(emitter, parts, None);
+        let code = whole(emitter, parts, None, false);
         return functions(&format!("{}_graph", identifier(title)), None, &code);
     };
     let method = if emitter.is_first() { "graph".to_owned() } else { format!("{}_graph", identifier(name)) };
     let path = emitter.index.structs[model].path();
-    let part = Some("fx_graph").filter(|_| parts.contains(&(path, name.clone())));
+    let part = Some("fx_graph").filter(|_| modes.is_some() || parts.contains(&(path, name.clone())));
     let mut methods = String::new();
     let is_taken = [&method, &format!("{method}_module")].into_iter().any(|name| emitter.entries.contains(name));
     if !is_taken {
-        let code = whole(emitter, parts, part);
+        let code = whole(emitter, parts, part, false);
         methods = functions(&method, Some("self"), &code);
     }
+    if modes.is_some() {
+        methods += &in_training(emitter, parts, part);
+    }
     if let Some(part) = part {
-        let mut walk = Walk::new(emitter, parts);
+        let mut walk = Walk::new(emitter, parts, modes);
         let inputs = walk.names_of_inputs();
         let (lines, outputs) = walk.walked();
         let outputs = if let [one] = outputs.as_slice() {
@@ -73,6 +78,16 @@ pub(in crate::emit) fn emit_in_training(emitter: &Emitter<'_>) -> String {
     if !signature.params.iter().any(|param| param.mode.is_some() && param.fixed == Some(Arg::Bool(true))) {
         return String::new();
     }
+    let function = in_training(emitter, &PartNames::new(), None);
+    match emitter.traced.model {
+        Some(_) if !function.is_empty() => format!("impl {} {{ {function} }}\n", emitter.owner()),
+        _ => function,
+    }
+}
+
+/// The function that yields the graph of a call in training; empty where the model has one of its name.
+fn in_training(emitter: &Emitter<'_>, parts: &PartNames, part: Option<&str>) -> String {
+    let signature = &emitter.traced.signature;
     let of_entry = |name: &str| format!("{}_train_graph_module", identifier(name));
     let (name, taken) = match emitter.traced.model {
         None => (of_entry(&emitter.traced.graph.name), ""),
@@ -82,12 +97,11 @@ pub(in crate::emit) fn emit_in_training(emitter: &Emitter<'_>) -> String {
     if emitter.entries.contains(&name) {
         return String::new();
     }
-    let code = whole(emitter, &PartNames::new(), None);
-    let function = format!(
+    let code = whole(emitter, parts, part, part.is_some());
+    format!(
         "/// The graph of a call in training, to be trained: code that asks for the mode has got `true` for an answer.
         #[inline] {QUIET} pub fn {name}({taken}) -> ::fx_runtime::Result<::fx_runtime::GraphModule> {{ {code} }}\n"
-    );
-    if taken.is_empty() { function } else { format!("impl {} {{ {function} }}\n", emitter.owner()) }
+    )
 }
 
 /// The function that yields the graph, and the one that yields what runs as well.
@@ -107,10 +121,11 @@ fn functions(name: &str, receiver: Option<&str>, code: &str) -> String {
 const USES: &str =
     "use ::fx_runtime::frozen::prelude::*;\nuse ::fx_runtime::instance::{Arg, Otherwise as _, Probe, node};\n";
 
-/// The body of the function that builds the whole graph, by way of the function `part` if there is one.
-fn whole(emitter: &Emitter<'_>, parts: &PartNames, part: Option<&str>) -> String {
+/// The body of the function that builds the whole graph, by way of the function `part` if there is one, which asks the
+/// tracer for the mode.
+fn whole(emitter: &Emitter<'_>, parts: &PartNames, part: Option<&str>, training: bool) -> String {
     let title = &emitter.traced.graph.name;
-    let mut walk = Walk::new(emitter, parts);
+    let mut walk = Walk::new(emitter, parts, None);
     let inputs = walk.inputs();
     let (lines, outputs) = match part {
         Some(part) => {
@@ -139,9 +154,10 @@ fn whole(emitter: &Emitter<'_>, parts: &PartNames, part: Option<&str>) -> String
         Some(model) if is_module(model) => format!("of({title:?}, self)"),
         _ => format!("new({title:?})"),
     };
+    let mode = if training { ".in_training()" } else { "" };
     format!(
         "{USES}
-        let mut t = ::fx_runtime::instance::Tracer::{tracer};
+        let mut t = ::fx_runtime::instance::Tracer::{tracer}{mode};
         {inputs}
         {lines}
         {bound}

@@ -18,6 +18,16 @@ impl Walk<'_, '_> {
         args.join(", ")
     }
 
+    /// The same of the arguments of an op, which may be the mode.
+    pub(super) fn values_of(&mut self, id: NodeId, args: &[Arg]) -> String {
+        let Some(modes) = self.modes else { return self.values(args) };
+        let value = |(position, arg): (usize, &Arg)| {
+            let is_mode = modes.args.contains(&(id, position));
+            if is_mode { "t.mode()".to_owned() } else { self.values(std::slice::from_ref(arg)) }
+        };
+        args.iter().enumerate().map(value).collect::<Vec<String>>().join(", ")
+    }
+
     /// The same of the operands of an operation on the host.
     pub(super) fn host_values(&mut self, args: &[Arg]) -> String {
         let outer = std::mem::replace(&mut self.is_on_host, true);
