@@ -37,7 +37,7 @@ impl Fault {
         let said = said.replace("\\n", "\n").replace("\\\"", "\"");
         let kind = match word {
             "eager" => Kind::Itself,
-            "fails" if said.contains(": a frozen model: NotCloneable") => Kind::Left,
+            "fails" if is_refusal(&said) => Kind::Left,
             "fails" if is_difference(&said) => Kind::Differs,
             "fails" => Kind::Panics(shape(&said)),
             "hangs" => Kind::Hangs,
@@ -68,6 +68,11 @@ impl Kind {
         }
         Kind::Builds(format!("{code} {} {}", shape(said), shape(label)))
     }
+}
+
+/// Whether `freeze` named a part of which there can be no copy.
+fn is_refusal(said: &str) -> bool {
+    said.contains(": a frozen model: ") && ["NotCloneable", "what: \"keeping "].iter().any(|why| said.contains(why))
 }
 
 /// Whether a comparison of numbers failed.
