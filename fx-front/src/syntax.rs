@@ -130,7 +130,9 @@ pub(crate) fn bound_names(expr: &syn::Expr) -> BTreeSet<String> {
             self.0.insert(pat.ident.to_string());
         }
         fn visit_macro(&mut self, mac: &'ast syn::Macro) {
-            macro_operands(mac).iter().for_each(|operand| self.visit_expr(operand));
+            for operand in &macro_operands(mac) {
+                self.visit_expr(operand);
+            }
         }
     }
     let mut find = Find(BTreeSet::new());
@@ -218,7 +220,9 @@ pub(crate) fn each_target(
             syn::visit::visit_expr_method_call(self, call);
         }
         fn visit_macro(&mut self, mac: &'ast syn::Macro) {
-            macro_operands(mac).iter().for_each(|operand| self.visit_expr(operand));
+            for operand in &macro_operands(mac) {
+                self.visit_expr(operand);
+            }
         }
     }
     Find { mutates, target }.visit_expr(expr);
