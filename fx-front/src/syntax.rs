@@ -129,6 +129,11 @@ pub(crate) fn bound_names(expr: &syn::Expr) -> BTreeSet<String> {
         fn visit_pat_ident(&mut self, pat: &'ast syn::PatIdent) {
             self.0.insert(pat.ident.to_string());
         }
+        fn visit_macro(&mut self, mac: &'ast syn::Macro) {
+            for operand in &macro_operands(mac) {
+                self.visit_expr(operand);
+            }
+        }
     }
     let mut find = Find(BTreeSet::new());
     find.visit_expr(expr);
@@ -214,8 +219,29 @@ pub(crate) fn each_target(
             }
             syn::visit::visit_expr_method_call(self, call);
         }
+        fn visit_macro(&mut self, mac: &'ast syn::Macro) {
+            for operand in &macro_operands(mac) {
+                self.visit_expr(operand);
+            }
+        }
     }
     Find { mutates, target }.visit_expr(expr);
+}
+
+/// The expressions that a macro is given, as `vec![a, b]`, `vec![a; n]` and `format!("{a}", a = b)` write them.
+fn macro_operands(mac: &syn::Macro) -> Vec<syn::Expr> {
+    type List<Separator> = syn::punctuated::Punctuated<syn::Expr, Separator>;
+    let operands = mac
+        .parse_body_with(List::<syn::Token![,]>::parse_terminated)
+        .map(|list| list.into_iter().collect::<Vec<_>>())
+        .or_else(|_| {
+            mac.parse_body_with(List::<syn::Token![;]>::parse_terminated).map(|list| list.into_iter().collect())
+        });
+    let unnamed = |operand: syn::Expr| match operand {
+        syn::Expr::Assign(named) if matches!(*named.left, syn::Expr::Path(_)) => *named.right,
+        operand => operand,
+    };
+    operands.unwrap_or_default().into_iter().map(unnamed).collect()
 }
 
 /// Where a method is called, as the call itself would tell: line and column, both from 1.

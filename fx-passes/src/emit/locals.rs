@@ -164,6 +164,9 @@ impl Writer<'_, '_> {
         if self.is_kept_list(id) {
             return format!("{}.clone()", value.text);
         }
+        if self.is_kept_option(id) {
+            return format!("{}.map(|one| one.shallow_clone())", value.text);
+        }
         if !self.graph().node(id).ty.is_tensor() {
             return value.text;
         }

@@ -36,6 +36,36 @@ fn bound_at_once(scope: &CodeScope, template: &str, value: &dyn Fn(usize) -> Val
     Some(out.join("\n"))
 }
 
+/// The variables that opaque code has of its own, where generated values stand between them: a generated variable of
+/// such a name would be hidden there.
+pub(super) fn own_variables(code: &Code) -> impl Iterator<Item = &str> {
+    let is_mixed = code.template.contains('$');
+    let scope = match &code.form {
+        CodeForm::Block(scope) => scope.variables.as_slice(),
+        _ => &[],
+    };
+    let bound = scope.iter().map(|variable| variable.name.as_str());
+    bound.chain(variables(&code.template)).filter(move |_| is_mixed)
+}
+
+/// The words of a text that can be variables: neither fields and methods nor what is called.
+fn variables(text: &str) -> impl Iterator<Item = &str> {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let starts = text.char_indices().filter(move |&(at, c)| is_word(c) && !text[..at].ends_with(is_word));
+    let words = starts.map(move |(at, _)| {
+        let word = text[at..].split(|c| !is_word(c)).next().unwrap_or_default();
+        (text[..at].trim_end(), word, text[at + word.len()..].trim_start())
+    });
+    let is_variable = |(before, word, after): &(&str, &str, &str)| {
+        let is_part = before.ends_with('.') && !before.ends_with("..");
+        word.starts_with(|c: char| c.is_lowercase())
+            && !is_part
+            && !before.ends_with("::")
+            && !after.starts_with(['(', '!'])
+    };
+    words.filter(is_variable).map(|(_, word, _)| word)
+}
+
 fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric() && c != '_')
 }
@@ -77,6 +107,16 @@ mod tests {
         let value = |position: usize| Value::variable(["a", "b"][position], position == 0);
         assert_eq!(fill(&Code::pure("f(&$0, &$1) + $1[$0] $$"), &value), "f(a, &b) + b[a] $");
         assert_eq!(fill(&Code::pure("&$0[0] + &$0.0"), &value), "&a[0] + &a.0");
+    }
+
+    #[test]
+    fn variables_of_opaque_code_are_told_from_fields_and_calls() {
+        let text =
+            "for h in 0 .. n { let mut e = $0 . iter () . map (| x | x . k + f (a)) ; println ! (b) ; crate :: c }";
+        assert_eq!(own_variables(&Code::pure(text)).filter(|word| word.len() == 1).collect::<String>(), "hnexxab");
+        assert_eq!(own_variables(&Code::pure("f (a)")).count(), 0);
+        let code = block(&[CodeVariable::new("a", "$1")], "$0 + 1");
+        assert_eq!(own_variables(&code).collect::<Vec<_>>(), ["a"]);
     }
 
     fn block(variables: &[CodeVariable], template: &str) -> Code {

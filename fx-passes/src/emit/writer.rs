@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use fx_ir::{Graph, NodeId, RegionId};
+use fx_ir::{Graph, NodeId, Op, RegionId};
 
-use super::{Emitter, memory::Peak, names::Names, value::Value};
+use super::{Emitter, memory::Peak, names::Names, template::own_variables, value::Value};
 
 /// Which half of a graph is being printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +54,11 @@ impl<'e, 'a> Writer<'e, 'a> {
         }
         for name in &emitter.constants {
             names.take(name);
+        }
+        for id in emitter.graph.nodes() {
+            if let Op::Rust(code) = &emitter.graph.node(id).op {
+                own_variables(code).for_each(|name| names.take(name));
+            }
         }
         Writer {
             emitter,

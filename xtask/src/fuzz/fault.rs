@@ -24,7 +24,7 @@ pub(super) enum Kind {
     Hangs,
     /// It does not compile, with this error code.
     Builds(String),
-    /// It gets no frozen type, which the build says, and why.
+    /// It gets no frozen type, which the build says, and why; or `freeze` names a part that cannot be copied.
     Left,
     /// Nothing of fx's: the body itself panics.
     Itself,
@@ -37,6 +37,7 @@ impl Fault {
         let said = said.replace("\\n", "\n").replace("\\\"", "\"");
         let kind = match word {
             "eager" => Kind::Itself,
+            "fails" if is_refusal(&said) => Kind::Left,
             "fails" if is_difference(&said) => Kind::Differs,
             "fails" => Kind::Panics(shape(&said)),
             "hangs" => Kind::Hangs,
@@ -47,6 +48,16 @@ impl Fault {
 }
 
 impl Kind {
+    /// Whether it is fx that is wrong.
+    pub(super) fn is_fx(&self) -> bool {
+        !matches!(self, Kind::Itself | Kind::Left)
+    }
+
+    /// What fx's build script says of a bug of its own.
+    pub(super) fn of_bug(said: &str) -> Kind {
+        Kind::Builds(format!("a bug of fx {}", shape(said)))
+    }
+
     /// What an error of the compiler is: its code, and what it says of its place.
     pub(super) fn of_error(code: &str, message: &Value) -> Kind {
         let mut labels = message["spans"].as_array().into_iter().flatten().filter(|span| span["is_primary"] == true);
@@ -57,6 +68,11 @@ impl Kind {
         }
         Kind::Builds(format!("{code} {} {}", shape(said), shape(label)))
     }
+}
+
+/// Whether `freeze` named a part of which there can be no copy.
+fn is_refusal(said: &str) -> bool {
+    said.contains(": a frozen model: ") && ["NotCloneable", "what: \"keeping "].iter().any(|why| said.contains(why))
 }
 
 /// Whether a comparison of numbers failed.

@@ -1,4 +1,7 @@
-//! The crates that bodies are compiled in: one as Rust alone sees them, one that is traced.
+//! The crates that bodies are compiled in: some as Rust alone sees them, some that are traced.
+//!
+//! Their names stay from package to package and from run to run, so that what they depend on is built once, in a target
+//! folder of their own.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -22,16 +25,17 @@ pub(super) type Faults = BTreeMap<usize, Fault>;
 
 const RUNNER: &str = include_str!("runner.rs");
 
+/// How many crates of each form there are: cargo builds them side by side.
+const CRATES: usize = 2;
+
 /// Where the crates lie, and what builds them.
 pub(super) struct Packages<'a> {
     workspace: &'a Workspace,
     libtorch: &'a Libtorch,
-    /// The folder that cargo builds into, which the workspace's own dependencies lie in already.
-    target: PathBuf,
     pub(super) folder: PathBuf,
 }
 
-/// Which of the two crates.
+/// What a crate is to bodies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     /// Without fx's attributes.
@@ -45,14 +49,16 @@ impl<'a> Packages<'a> {
     pub(super) fn new(workspace: &'a Workspace, libtorch: &'a Libtorch) -> Result<Self> {
         let metadata = workspace.metadata(&["--no-deps"])?;
         let target = metadata["target_directory"].as_str().map_or_else(|| workspace.root.join("target"), PathBuf::from);
-        let folder = target.join("fuzz");
-        let packages = Self { workspace, libtorch, target, folder };
-        packages.write("Cargo.toml", MANIFEST)?;
-        packages.write("plain/Cargo.toml", &packages.manifest("plain", ""))?;
+        let packages = Self { workspace, libtorch, folder: target.join("fuzz") };
         let passes = workspace.root.join("fx-passes");
         let build = format!("\n[build-dependencies]\nfx-passes = {{ path = '{}' }}\n", passes.display());
-        packages.write("traced/Cargo.toml", &packages.manifest("traced", &build))?;
-        packages.write("traced/build.rs", "fn main() { fx_passes::Build::new().run() }\n")?;
+        for at in 0..CRATES {
+            let (plain, traced) = (Form::Plain.name(at), Form::Traced.name(at));
+            packages.write(&format!("{plain}/Cargo.toml"), &packages.manifest(&plain, ""))?;
+            packages.write(&format!("{traced}/Cargo.toml"), &packages.manifest(&traced, &build))?;
+            packages.write(&format!("{traced}/build.rs"), "fn main() { fx_passes::Build::new().run() }\n")?;
+        }
+        packages.write("Cargo.toml", MANIFEST)?;
         for form in [Form::Plain, Form::Traced] {
             packages.write_sources(form, &Bodies::new())?;
         }
@@ -98,7 +104,7 @@ impl<'a> Packages<'a> {
     pub(super) fn faults(&self, bodies: &Bodies) -> Result<Faults> {
         let mut left = bodies.clone();
         let mut faults = self.built(Form::Traced, &mut left)?;
-        faults.extend(self.run(left.keys().copied().collect())?);
+        faults.extend(self.run(&left)?);
         Ok(faults)
     }
 
@@ -109,15 +115,12 @@ impl<'a> Packages<'a> {
             self.write_sources(form, bodies)?;
             let output = self.cargo(form)?;
             if output.status.success() {
-                faults.extend(self.printed_wrongly(form, bodies));
+                faults.extend(bugs(&output, bodies));
                 break;
             }
-            let found = blamed(&output, bodies);
+            let mut found = blamed(&output, bodies);
             if found.is_empty() {
-                let said = String::from_utf8_lossy(&output.stderr).into_owned();
-                let said = said.lines().map(str::to_owned).collect::<Vec<_>>();
-                return Err(Failure::new("the bodies cannot be built, and no body is named in what cargo said")
-                    .looked_all(said.into_iter().rev().take(40).rev()));
+                found = self.searched(form, &output, bodies)?;
             }
             bodies.retain(|number, _| !found.contains_key(number));
             faults.extend(found);
@@ -125,20 +128,42 @@ impl<'a> Packages<'a> {
         Ok(faults)
     }
 
-    /// The bodies that fx printed as what is no Rust, and has carried along whole in its place.
-    fn printed_wrongly(&self, form: Form, bodies: &Bodies) -> Faults {
-        let report = self.report().filter(|_| form != Form::Plain).unwrap_or_default();
-        let lines = report.lines().filter(|line| line.contains("a bug of fx"));
-        let found = lines.filter_map(|line| Some((number_in(line)?, line.to_owned())));
-        let found = found.filter(|(number, _)| bodies.contains_key(number));
-        found.map(|(number, said)| (number, Fault { kind: Kind::Builds("a bug of fx".to_owned()), said })).collect()
+    /// The bodies that are to blame where nothing that cargo said names one, by building fewer.
+    fn searched(&self, form: Form, output: &Output, bodies: &Bodies) -> Result<Faults> {
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        self.write_sources(form, &Bodies::new())?;
+        if !self.cargo(form)?.status.success() {
+            let lines = said.lines().map(str::to_owned).collect::<Vec<_>>();
+            return Err(Failure::new("the crates of bodies cannot be built, even without any body in them")
+                .looked_all(lines.into_iter().rev().take(40).rev()));
+        }
+        if bodies.len() == 1 {
+            let kind = Kind::Builds("the build fails".to_owned());
+            return Ok(bodies
+                .keys()
+                .map(|number| (*number, Fault { kind: kind.clone(), said: said.clone() }))
+                .collect());
+        }
+        let mut first = bodies.clone();
+        let mut second = bodies.keys().nth(bodies.len() / 2).map(|middle| first.split_off(middle)).unwrap_or_default();
+        let mut faults = self.built(form, &mut first)?;
+        faults.extend(self.built(form, &mut second)?);
+        Ok(faults)
     }
 
     fn write_sources(&self, form: Form, bodies: &Bodies) -> Result<()> {
-        let folder = if form == Form::Plain { "plain" } else { "traced" };
+        for at in 0..CRATES {
+            let bodies = bodies.iter().filter(|(number, _)| **number % CRATES == at);
+            self.write_crate(form, at, &bodies.collect())?;
+        }
+        Ok(())
+    }
+
+    fn write_crate(&self, form: Form, at: usize, bodies: &BTreeMap<&usize, &String>) -> Result<()> {
+        let folder = format!("{}/src", form.name(at));
         for (number, body) in bodies {
-            let text = if form == Form::Plain { plain(body) } else { body.clone() };
-            self.write(&format!("{folder}/src/b{number}.rs"), &text)?;
+            let text = if form == Form::Plain { plain(body) } else { (*body).clone() };
+            self.write(&format!("{folder}/b{number}.rs"), &text)?;
         }
         let mut list = String::new();
         for number in bodies.keys() {
@@ -155,28 +180,42 @@ impl<'a> Packages<'a> {
             let runner = RUNNER.replace("CHECK", &check.to_string_lossy());
             format!("{runner}\n{list}static BODIES: &[(usize, fn(), fn())] = &[{rows}];\n")
         };
-        self.write(&format!("{folder}/src/main.rs"), &main)
+        self.write(&format!("{folder}/main.rs"), &main)
     }
 
     fn cargo(&self, form: Form) -> Result<Output> {
-        let args = match form {
-            Form::Plain => ["check", "-p", "fuzz-plain"],
-            Form::Checked => ["check", "-p", "fuzz-traced"],
-            Form::Traced => ["build", "-p", "fuzz-traced"],
-        };
-        let mut cargo = self.libtorch.cargo(self.workspace, &args);
-        cargo.args(["--message-format=json", "--color=never", "--manifest-path"]).arg(self.folder.join("Cargo.toml"));
-        cargo.env("CARGO_TARGET_DIR", &self.target);
+        let mut cargo = self.libtorch.cargo(self.workspace, &[if form == Form::Traced { "build" } else { "check" }]);
+        cargo.args((0..CRATES).flat_map(|at| ["-p".to_owned(), format!("fuzz-{}", form.name(at))]));
+        // What is wrong in one crate keeps nobody from hearing what is wrong in another.
+        cargo.args(["--keep-going", "--message-format=json", "--color=never", "--manifest-path"]);
+        cargo.arg(self.folder.join("Cargo.toml"));
+        // No source is compiled twice.
+        cargo.env("CARGO_TARGET_DIR", self.target()).env("CARGO_INCREMENTAL", "0");
         let _spinner = Progress::spinner("fuzz: compiling");
         cargo.output().map_err(|error| Failure::new("cannot start cargo").looked(error.to_string()))
     }
 
-    /// Runs bodies to the last, again where one takes the others down with it.
-    fn run(&self, mut wanted: Vec<usize>) -> Result<Faults> {
+    fn target(&self) -> PathBuf {
+        self.folder.join("target")
+    }
+
+    /// Runs bodies to the last.
+    fn run(&self, wanted: &Bodies) -> Result<Faults> {
         let _spinner = Progress::spinner(format!("fuzz: running {} bodies", wanted.len()));
         let mut faults = Faults::new();
+        for at in 0..CRATES {
+            let numbers = wanted.keys().copied().filter(|number| number % CRATES == at);
+            faults.extend(self.run_crate(at, numbers.collect())?);
+        }
+        Ok(faults)
+    }
+
+    /// The same of one crate, which is started again where a body takes the others down with it.
+    fn run_crate(&self, at: usize, mut wanted: Vec<usize>) -> Result<Faults> {
+        let program = format!("debug/fuzz-{}{}", Form::Traced.name(at), env::consts::EXE_SUFFIX);
+        let program = self.target().join(program);
+        let mut faults = Faults::new();
         while !wanted.is_empty() {
-            let program = self.target.join("debug").join(format!("fuzz-traced{}", env::consts::EXE_SUFFIX));
             let mut command = Command::new(&program);
             command.args(wanted.iter().map(ToString::to_string));
             let output = command.output().map_err(|error| Failure::file("start", &program, &error))?;
@@ -196,18 +235,26 @@ impl<'a> Packages<'a> {
         Ok(faults)
     }
 
-    /// The part of fx's report on what it left as Rust code.
-    pub(super) fn report(&self) -> Option<String> {
-        let folders = fs::read_dir(self.target.join("debug/build")).ok()?.flatten();
-        let reports =
-            folders.map(|one| one.path()).filter(|path| is_of_fuzz(path)).map(|path| path.join("out/fx/report.txt"));
+    /// fx's reports on the bodies that were built last.
+    pub(super) fn reports(&self) -> String {
+        (0..CRATES).filter_map(|at| self.report(at)).collect()
+    }
+
+    fn report(&self, at: usize) -> Option<String> {
+        let prefix = format!("fuzz-{}-", Form::Traced.name(at));
+        let is_its = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&prefix));
+        let folders = fs::read_dir(self.target().join("debug/build")).ok()?.flatten().map(|one| one.path());
+        let reports = folders.filter(is_its).map(|path| path.join("out/fx/report.txt"));
         let newest = reports.filter_map(|path| Some((fs::metadata(&path).ok()?.modified().ok()?, path))).max()?;
         fs::read_to_string(newest.1).ok()
     }
 }
 
-fn is_of_fuzz(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("fuzz-traced-"))
+impl Form {
+    /// What the crate of that number is called.
+    fn name(self, at: usize) -> String {
+        format!("{}{at}", if self == Form::Plain { "plain" } else { "traced" })
+    }
 }
 
 /// A body as Rust alone sees it, whether it is laid out or not.
@@ -217,8 +264,12 @@ fn plain(body: &str) -> String {
         ("# [traceable]", ""),
         ("#[module(skip)]", ""),
         ("# [module (skip)]", ""),
+        ("#[derive(Module)]", ""),
+        ("# [derive (Module)]", ""),
         ("Debug, Module)", "Debug)"),
         ("Debug , Module)", "Debug)"),
+        ("Copy, Module)", "Copy)"),
+        ("Copy , Module)", "Copy)"),
     ];
     pairs.iter().fold(body.to_owned(), |body, (from, to)| body.replace(from, to))
 }
@@ -240,7 +291,9 @@ fn blamed(output: &Output, bodies: &Bodies) -> Faults {
         }
     }
     if faults.is_empty() {
-        for line in String::from_utf8_lossy(&output.stderr).lines().filter(|line| line.contains("error")) {
+        faults = bugs(output, bodies);
+        let said = String::from_utf8_lossy(&output.stderr);
+        for line in said.lines().filter(|line| line.contains("error")) {
             if let Some(number) = number_in(line).filter(|number| bodies.contains_key(number)) {
                 faults.entry(number).or_insert(Fault { kind: Kind::Builds(String::new()), said: line.to_owned() });
             }
@@ -254,6 +307,18 @@ fn number_in(line: &str) -> Option<usize> {
     line.split("src/b").skip(1).find_map(|rest| rest.split('.').next()?.parse().ok())
 }
 
+/// The bodies that fx printed as what is no Rust, or could not optimise, which its build script tells cargo.
+fn bugs(output: &Output, bodies: &Bodies) -> Faults {
+    let said = String::from_utf8_lossy(&output.stderr);
+    let lines = said.lines().filter(|line| line.contains("a bug of fx"));
+    let found = lines.filter_map(|line| {
+        let (name, bug) = line.split_once("`B")?.1.split_once('`')?;
+        let number = name.trim_end_matches(".rs").parse().ok()?;
+        Some((number, Fault { kind: Kind::of_bug(bug), said: line.to_owned() }))
+    });
+    found.filter(|(number, _)| bodies.contains_key(number)).collect()
+}
+
 /// The body that a span, or the code around the macro that wrote it, lies in.
 fn body_of_span(span: &Value) -> Option<usize> {
     let name = Path::new(span["file_name"].as_str()?).file_stem()?.to_string_lossy().into_owned();
@@ -264,10 +329,10 @@ fn body_of_span(span: &Value) -> Option<usize> {
 
 const MANIFEST: &str = r#"[workspace]
 resolver = "3"
-members = ["plain", "traced"]
+members = ["plain*", "traced*"]
 
 [profile.dev]
-debug = "line-tables-only"
+debug = false
 [profile.dev.package.fx-runtime]
 opt-level = 1
 [profile.dev.build-override]

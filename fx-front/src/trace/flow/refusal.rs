@@ -81,9 +81,18 @@ impl Tracer<'_> {
 /// The error before it is made another one's: into which, the frozen model does not say, since it has one of its own.
 fn without_into(error: &syn::Expr) -> &syn::Expr {
     match error {
-        syn::Expr::MethodCall(call) if call.method == "into" => &call.receiver,
+        syn::Expr::MethodCall(call) if call.method == "into" => without_into(&call.receiver),
+        syn::Expr::Call(call) if converts(&call.func) => call.args.first().map_or(error, without_into),
         error => error,
     }
+}
+
+/// Whether it is the function of `From` or of `Into` without the type that it converts to.
+fn converts(function: &syn::Expr) -> bool {
+    let syn::Expr::Path(path) = function else { return false };
+    let mut names = path.path.segments.iter().rev().map(|segment| segment.ident.to_string());
+    let (last, of) = (names.next().unwrap_or_default(), names.next().unwrap_or_default());
+    matches!((of.as_str(), last.as_str()), ("From", "from") | ("Into", "into"))
 }
 
 /// Whether the macro makes a text, or an error of one.

@@ -36,7 +36,8 @@ impl Tracer<'_> {
             *code = code.replace(&placeholder, name);
             return Ok(());
         }
-        if bound_names(expr).contains(name) || capture.formatted.contains(name) {
+        // Behind a star it would be borrowed anew at each mention, also within a statement that writes to it.
+        if bound_names(expr).contains(name) || capture.formatted.contains(name) || effects::derefs(expr, name) {
             return unsupported(span, format!("code that mentions `{name}`"));
         }
         *code = with_place(code, &placeholder, &target);

@@ -82,8 +82,11 @@ impl Tracer<'_> {
         self.cell(receiver, name, span).map(|place| Some(place.root))
     }
 
-    /// Whether it is an enum of the crate, no method of which writes to it.
+    /// Whether it is an enum of the crate, no method of which writes to it, or holds only such and layers.
     fn only_looks(&self, ty: &Ty) -> bool {
+        if let Ty::Option(inner) | Ty::List(inner) = ty {
+            return self.is_module(inner) || self.only_looks(inner);
+        }
         let is_its = |function: &Function| {
             let owner = function.owner.as_ref();
             owner.is_some_and(|owner| self.index.ty(&function.module, None, owner) == *ty)

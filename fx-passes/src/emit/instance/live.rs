@@ -15,6 +15,9 @@ impl Walk<'_, '_> {
             // What a call writes to is a field of the live model all the same.
             return self.is_live(base);
         }
+        if self.is_part_of_live(id) {
+            return true;
+        }
         if node.op.host() == Some(&HostOp::Vec) && node.args.is_empty() {
             // Nothing says what it would hold, so it is no value of the live model.
             return false;
@@ -25,5 +28,21 @@ impl Walk<'_, '_> {
         let all_inside =
             inside.copied().all(|inner| matches!(self.writer.graph().node(inner).op, Op::Yield) || self.is_live(inner));
         early && !made_by_op && all_inside && node.inputs().all(|input| self.is_live(input))
+    }
+
+    /// Returns whether a loop or a `match` binds it to a part of a live value, which a call may write to.
+    fn is_part_of_live(&self, id: NodeId) -> bool {
+        let graph = self.writer.graph();
+        let Some((region, owner)) = graph.scope_of(id).and_then(|region| Some((region, graph.owner_of(region)?)))
+        else {
+            return false;
+        };
+        let (node, params) = (graph.node(owner), &graph.region(region).params);
+        let bound = match node.op {
+            Op::For(_) => params.len() + 1 - node.args.len(),
+            Op::Match(_) => params.len(),
+            _ => 0,
+        };
+        params[..bound].contains(&id) && node.input(0).is_some_and(|subject| self.is_live(subject))
     }
 }

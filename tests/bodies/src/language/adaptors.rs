@@ -152,10 +152,36 @@ impl Shared {
     }
 }
 
+/// Tensors of the model's own, reduced to one.
+#[derive(Debug, Module)]
+pub struct ReducedParts {
+    parts: Vec<Tensor>,
+}
+
+#[traceable(strict)]
+impl ReducedParts {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let all = self.parts.iter().map(Tensor::shallow_clone).reduce(|a, b| a.tanh() - b);
+        all.unwrap_or_else(|| xs.neg()) + xs
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::check::{agree, randn};
+
+    #[test]
+    fn reduced_parts() {
+        for n in 0..3 {
+            let parts = |p: &nn::Path| (0..n).map(|at| p.randn_standard(&format!("part{at}"), &[4])).collect();
+            crate::check::numbers_agree!(
+                |p: &nn::Path| ReducedParts { parts: parts(p) },
+                [randn(&[2, 4])],
+                |net, xs| net.forward(xs)
+            );
+        }
+    }
 
     #[test]
     fn chains() {

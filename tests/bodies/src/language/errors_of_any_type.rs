@@ -174,6 +174,39 @@ impl Given {
     }
 }
 
+/// A module that has no words for what its callers return.
+mod elsewhere {
+    use fx_runtime::{Tensor, nn};
+
+    use super::Missing;
+
+    pub(super) fn applied(fc: Option<&nn::Linear>, x: &Tensor) -> Result<Tensor, Missing> {
+        let fc = fc.ok_or_else(|| Missing)?;
+        Ok(x.apply(fc))
+    }
+
+    pub(super) fn converted(x: &Tensor) -> Result<Tensor, Missing> {
+        if x.dim() > 2 {
+            return Err(From::from(Missing));
+        }
+        Ok(x.relu())
+    }
+}
+
+/// Errors of helpers of another module, made those of the body.
+#[derive(Debug, Module)]
+pub struct Converts {
+    fc: Option<nn::Linear>,
+}
+
+#[traceable]
+impl Converts {
+    pub fn forward(&self, x: &Tensor) -> Result<Tensor, Fault> {
+        let (ys, zs) = (elsewhere::applied(self.fc.as_ref(), x)?, elsewhere::converted(x)?);
+        Ok(ys + zs)
+    }
+}
+
 fn rows(x: &Tensor) -> Result<i64, Fault> {
     match x.size().as_slice() {
         [n, 4] => Ok(*n),
@@ -244,6 +277,14 @@ mod tests {
             agree!(|p| Holds { fc: linear(p), extra: extra(p) }, [randn(&[2, 4]), randn(&[2, 2, 4])], |net, xs| told(
                 net.forward(xs)
             ));
+        }
+    }
+
+    #[test]
+    fn converts() {
+        for full in [true, false] {
+            let cases = [randn(&[2, 4]), randn(&[2, 2, 4])];
+            agree!(|p| Converts { fc: full.then(|| linear(p)) }, cases, |net, xs| told(net.forward(xs)));
         }
     }
 

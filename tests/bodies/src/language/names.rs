@@ -288,6 +288,43 @@ impl Swapped {
     }
 }
 
+/// The variable of a loop, which opaque code names beside what is held for one iteration.
+#[derive(Debug, Module)]
+pub struct Iterated {
+    maybe: Option<i64>,
+    n: i64,
+}
+
+#[traceable]
+impl Iterated {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let mut ys = xs.shallow_clone();
+        for h in 0..self.n {
+            let k: Option<i64> = self.maybe;
+            match (k.map(|one| one + xs.size()[0]), k.is_some_and(|one| one > 1)) {
+                (Some(g), true) => {
+                    let upto = match k {
+                        Some(n) if n > 1 => n - 1,
+                        Some(n) => n * 3,
+                        None => g,
+                    };
+                    let all: Vec<Tensor> = (0..(match k {
+                        Some(n) if n > 1 => n - 1,
+                        Some(n) => n * 3,
+                        None => g,
+                    }) % 4)
+                        .map(|n| (xs + n) * (h % 5))
+                        .collect();
+                    ys = all.iter().fold(ys, |a, b| a.tanh() + b) + upto;
+                }
+                (Some(_), false) => ys = ys.cos(),
+                (None, _) => {}
+            }
+        }
+        ys
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -297,6 +334,7 @@ mod tests {
 
     understood!(Patterns: 0 of 3);
     understood!(Swapped: 4 of 19);
+    understood!(Iterated: 0 of 19);
 
     fn linear(p: nn::Path) -> nn::Linear {
         nn::linear(p, 4, 4, Default::default())
@@ -371,6 +409,13 @@ mod tests {
             2,
             0.5
         ));
+    }
+
+    #[test]
+    fn iterated() {
+        for maybe in [None, Some(1), Some(4)] {
+            agree!(|_| Iterated { maybe, n: 3 }, [randn(&[2, 4])], |net, xs| net.forward(xs));
+        }
     }
 
     #[test]

@@ -180,13 +180,62 @@ impl InOption {
     }
 }
 
+/// What is known to be there, and is written to where it lies.
+#[derive(Debug, Module)]
+pub struct WrittenInside {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl WrittenInside {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let mut pair = Some((xs.sin(), xs.cos()));
+        if let Some((left, right)) = pair.as_mut() {
+            *left = right.tanh();
+            *right += 1;
+        }
+        let mut count = Some(xs.dim() as i64);
+        if let Some(count) = count.as_mut() {
+            *count += 1;
+        }
+        let ys = pair.map_or_else(|| xs.cos(), |(left, right)| left * right);
+        ys.apply(&self.fc) * count.map_or_else(|| 3, |count| count * 2)
+    }
+}
+
+/// The same of a list.
+#[derive(Debug, Module)]
+pub struct ListInside {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl ListInside {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let mut cache = (1 < 2).then(|| vec![xs.copy(), xs.neg()]);
+        if let Some(list) = cache.as_mut() {
+            list[1] = xs.apply(&self.fc);
+        }
+        cache.map_or_else(|| xs.cos(), |list| &list[0] - &list[1])
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::check::{agree, randn, understood};
 
+    understood!(WrittenInside: 6 of 14);
+    understood!(ListInside: 0 of 5);
     understood!(NoneLent: 0 of 16);
     understood!(TakenBefore: 0 of 4);
+
+    #[test]
+    fn written_inside() {
+        let fc = |p: &nn::Path| nn::linear(p / "fc", 4, 4, Default::default());
+        agree!(|p| WrittenInside { fc: fc(p) }, [randn(&[2, 4])], |net, xs| net.forward(xs));
+        agree!(|p| ListInside { fc: fc(p) }, [randn(&[2, 4])], |net, xs| net.forward(xs));
+    }
 
     #[test]
     fn attention() {

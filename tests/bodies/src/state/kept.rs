@@ -48,6 +48,105 @@ impl Single {
     }
 }
 
+/// Layers of several kinds.
+#[derive(Debug, Module)]
+pub enum Unit {
+    Plain(nn::Linear),
+    Squared(nn::Linear),
+}
+
+impl Unit {
+    fn forward(&self, xs: &Tensor) -> Tensor {
+        match self {
+            Unit::Plain(fc) => xs.apply(fc),
+            Unit::Squared(fc) => xs.apply(fc).square(),
+        }
+    }
+}
+
+/// A list of layers that opaque code reads beside state that it writes to.
+#[derive(Debug, Module)]
+pub struct Stepped {
+    units: Vec<Unit>,
+    #[module(skip)]
+    seen: Vec<Tensor>,
+    #[module(skip)]
+    total: Option<Tensor>,
+}
+
+#[traceable]
+impl Stepped {
+    pub fn forward(&mut self, xs: &Tensor) -> Tensor {
+        let mut ys = xs.relu();
+        if let Some(first) = self.seen.first() {
+            let zs = &mut ys;
+            self.total = Some(first * 0.5);
+            for unit in &self.units {
+                *zs += unit.forward(first);
+            }
+        }
+        self.seen.push(xs.shallow_clone());
+        self.seen.iter().fold(ys, |sum, one| sum + one)
+    }
+}
+
+/// A list that opaque code reads beside the state that it writes to, and that is read once more.
+#[derive(Debug, Module)]
+pub struct ReadTwice {
+    #[module(skip)]
+    seen: Vec<Tensor>,
+    #[module(skip)]
+    total: Option<Tensor>,
+}
+
+#[traceable]
+impl ReadTwice {
+    pub fn forward(&mut self, xs: &Tensor) -> Tensor {
+        let mut ys = xs.relu();
+        if let Some(second) = self.seen.get(1) {
+            let zs = &mut ys;
+            self.total = Some(second * 0.5);
+            if let Some(total) = &self.total {
+                *zs += total;
+            }
+        }
+        self.seen.iter().fold(ys, |sum, one| sum + one)
+    }
+}
+
+/// State that an operand of a macro writes to, and nothing else.
+#[derive(Debug, Module)]
+pub struct WrittenInMacro {
+    count: i64,
+    #[module(skip)]
+    seen: Vec<Tensor>,
+}
+
+#[traceable]
+impl WrittenInMacro {
+    pub fn forward(&mut self, xs: &Tensor) -> Tensor {
+        let mut ys = xs.relu();
+        if let Some(first) = self.seen.first() {
+            let zs = &mut ys;
+            let both = vec![
+                match self.count % 4 {
+                    0 => {
+                        self.count += 3;
+                        first.tanh()
+                    }
+                    _ => first.sin(),
+                },
+                xs.neg(),
+            ];
+            *zs += &both[0] - &both[1];
+        }
+        if self.seen.is_empty() {
+            self.seen.push(xs.shallow_clone());
+        }
+        ys * self.count
+    }
+}
+
 /// Many layers, each with its own cache, and a count of the tokens that were seen.
 #[derive(Debug, Module)]
 pub struct Decoder {
@@ -386,6 +485,9 @@ mod tests {
     use fx_runtime::Freeze;
     use tch::Device;
 
+    understood!(Stepped: 2 of 14);
+    understood!(ReadTwice: 2 of 11);
+    understood!(WrittenInMacro: 2 of 13);
     understood!(Windows: 11 of 17);
     understood!(Carried: 0 of 13);
     understood!(Staged: 0 of 8);
@@ -396,6 +498,28 @@ mod tests {
 
     fn tokens() -> Vec<Tensor> {
         [3, 1, 1, 2].map(|len| randn(&[2, len, 8])).into()
+    }
+
+    #[test]
+    fn read_twice() {
+        let seen = [randn(&[1, 8]), randn(&[1, 8])];
+        let make = |_: &nn::Path| ReadTwice { seen: seen.iter().map(Tensor::copy).collect(), total: None };
+        in_a_row!(make, vec![randn(&[2, 8]), randn(&[3, 8])]);
+    }
+
+    #[test]
+    fn written_in_macro() {
+        let inputs = [2, 2, 2, 2, 2, 2].map(|rows| randn(&[rows, 8])).into();
+        in_a_row!(|_| WrittenInMacro { count: 0, seen: Vec::new() }, inputs);
+    }
+
+    #[test]
+    fn stepped() {
+        let units = |p: &nn::Path| vec![Unit::Plain(linear(p, "0")), Unit::Squared(linear(p, "1"))];
+        in_a_row!(
+            |p| Stepped { units: units(p), seen: Vec::new(), total: None },
+            [2, 2, 2].map(|rows| randn(&[rows, 8])).into()
+        );
     }
 
     #[test]

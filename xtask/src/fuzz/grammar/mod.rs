@@ -17,6 +17,7 @@ mod loops;
 mod model;
 mod numbers;
 mod options;
+mod patterns;
 mod places;
 mod scope;
 mod state;

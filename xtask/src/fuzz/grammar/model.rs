@@ -1,7 +1,7 @@
 //! A body: a model with its layers, its helpers and its forward, in a file of its own.
 
 use super::scope::mentions;
-use super::{Type, Write, Writer, Yields, lent};
+use super::{Type, Write, Writer, Yields, lent, patterns};
 
 /// The model's fields: what it is called, its type, and how it is made from the variable `variant`.
 const FIELDS: &[(&str, &str, &str)] = &[
@@ -41,7 +41,7 @@ const FIELDS: &[(&str, &str, &str)] = &[
 ];
 
 /// Fields that are no parts of the module.
-const SKIPPED: &[&str] = &["kept", "seen", "ints", "both", "kvs", "mem"];
+const SKIPPED: &[&str] = &["kept", "seen", "ints", "both", "kvs", "mem", "recurrent"];
 
 const LAYERED: &[(usize, Write)] = &[
     (4, |writer| writer.layer_on("self.fc.forward({})")),
@@ -205,12 +205,14 @@ pub(in crate::fuzz) fn body(seed: u64, number: usize) -> String {
         mentions(&forward.replace("self.", "self_"), &format!("self_{name}"))
             || mentions(&methods.replace("self.", "self_"), &format!("self_{name}"))
     };
-    let fields: Vec<_> = FIELDS.iter().filter(|(name, ..)| used(name)).collect();
+    let fields: Vec<_> = FIELDS.iter().chain(patterns::FIELDS).filter(|(name, ..)| used(name)).collect();
     let types = fields.iter().map(|(name, ty, _)| {
         let skip = if SKIPPED.contains(name) { "#[module(skip)] " } else { "" };
         format!("{skip}{name}: {ty},\n")
     });
-    let made = fields.iter().map(|(name, _, made)| format!("{name}: {made},\n"));
+    let made: String = fields.iter().flat_map(|(name, _, made)| [name, ": ", made, ",\n"]).collect();
+    let is_real = [&functions, &methods, &forward, &made].iter().any(|text| text.contains("real::"));
+    let real = if is_real { patterns::ITEMS } else { "" };
     let items = if writer.is_lent || writer.writes_self { lent::ITEMS } else { "" };
     let check = match (writer.writes_self, writer.is_lent) {
         (true, _) => format!("stateful!({net}, |net, variant, x, y| net.forward(x{arguments}))"),
@@ -221,12 +223,11 @@ pub(in crate::fuzz) fn body(seed: u64, number: usize) -> String {
         _ => format!("body!({net}, |net, variant, x, y| net.forward(x{arguments}))"),
     };
     format!(
-        "{ITEMS}\n{items}\n{functions}\n#[derive(Debug, Module)]\npub struct {net} {{ {} }}\n\
-         impl {net} {{ fn new(p: &nn::Path, variant: usize) -> Self {{ Self {{ {} }} }} {methods} }}\n\
+        "{ITEMS}\n{items}\n{real}\n{functions}\n#[derive(Debug, Module)]\npub struct {net} {{ {} }}\n\
+         impl {net} {{ fn new(p: &nn::Path, variant: usize) -> Self {{ Self {{ {made} }} }} {methods} }}\n\
          #[traceable]\nimpl {net} {{ {forward} }}\n\
          crate::{check};\n",
         types.collect::<String>(),
-        made.collect::<String>(),
     )
 }
 

@@ -52,13 +52,14 @@ impl Writer {
         if !self.writes_self || !self.has_self {
             return None;
         }
-        Some(match self.below(8) {
+        Some(match self.below(9) {
             0 => format!("self.count += {};", self.int()),
             1 => format!("self.kept = {};", self.maybe()),
             2 => format!("self.total = {}.tanh();", self.receiver()),
             3 => format!("self.total = &self.total * 0.5 + {}.mean_dim(0i64, true, xs.kind());", self.receiver()),
             4 => "if let Some(old) = self.kept.take() { self.total = old.mean_dim(0i64, true, xs.kind()); }".to_owned(),
             5 => format!("self.seen.push({});", self.tensor()),
+            7 => self.recurrent_write(),
             6 => "if self.seen.len() > 2 { self.seen.remove(0); }".to_owned(),
             _ => format!("let _ = self.total.{};", self.in_place()),
         })

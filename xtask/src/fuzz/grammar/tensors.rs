@@ -24,6 +24,7 @@ const TENSORS: &[(usize, Write)] = &[
     (4, Writer::far),
     (2, Writer::by_sizes),
     (2, Writer::spelled),
+    (5, Writer::pattern),
 ];
 
 const SHARED: &[(usize, Write)] = &[
