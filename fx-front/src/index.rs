@@ -15,6 +15,7 @@ use crate::attrs::{FnOptions, TraceableOptions};
 mod constants;
 mod functions;
 mod module_path;
+mod pointers;
 mod resolve;
 mod spelled;
 mod types;

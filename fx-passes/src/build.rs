@@ -183,9 +183,10 @@ impl Build {
         let mut graphs: Vec<Prepared> = items.iter().map(|item| self.prepare(&index, item, run, &diags)).collect();
         let parts = self.outline(&index, &mut graphs);
         let items_with_graphs = items.iter().zip(graphs);
-        let generated: Vec<_> = items_with_graphs
+        let mut generated: Vec<_> = items_with_graphs
             .map(|(item, graphs)| self.generate_item(&index, item, (graphs, &parts), run, &diags))
             .collect();
+        skipped::add_types(&index, &items, &mut generated);
         let broken = run.distribute(diags.into_sorted());
         for (item, generated) in items.iter().zip(generated) {
             run.store(out, &item.file, generated.map(|generated| (!broken).then_some(generated)));

@@ -2,7 +2,10 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail so")]
 #![allow(clippy::needless_raw_string_hashes, reason = "expectations are written by expect-test")]
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use expect_test::expect;
 use fx_passes::Build;
@@ -150,7 +153,26 @@ fn the_file_holds_what_is_wrong_and_how_much_is_understood() {
         `Stateful` (src/lib.rs:52): 0 of 1 operations understood, 0.0 %
         `last` (src/lib.rs:58): 5 of 5 operations understood, 100.0 %
     "#]].assert_eq(&fs::read_to_string(root.join("out/fx/report.txt")).unwrap());
-    assert_eq!(fs::read_to_string(root.join("out/fx/Stateful.rs")).unwrap().lines().count(), 2);
+}
+
+#[test]
+fn a_skipped_item_has_a_type_without_values() {
+    let root = package("report_skipped");
+    Build::new().generate(&root, &root.join("out"));
+    let (said, declared): (Vec<_>, Vec<_>) =
+        ["Generic", "Stateful"].map(|name| last_lines(&root, name)).into_iter().unzip();
+    assert_eq!(declared, ["pub enum GenericFrozen {}", "pub enum StatefulFrozen {}"]);
+    assert!(
+        said[1].contains("`Stateful` gets no frozen type and stays as it is: `forward` takes `&mut self`"),
+        "{said:?}"
+    );
+}
+
+/// What the file of an item says in its first line of documentation, and declares in its last line.
+fn last_lines(root: &Path, name: &str) -> (String, String) {
+    let text = fs::read_to_string(root.join(format!("out/fx/{name}.rs"))).unwrap();
+    let doc = text.lines().find(|line| line.starts_with("#[doc")).unwrap();
+    (doc.to_owned(), text.lines().last().unwrap().to_owned())
 }
 
 const HONEST: &str = r#"use fx_runtime::{Module, Tensor, nn, traceable};

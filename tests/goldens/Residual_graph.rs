@@ -14,10 +14,40 @@ impl Residual {
         use ::fx_runtime::instance::{Arg, Otherwise as _, Probe, node};
         let mut t = ::fx_runtime::instance::Tracer::of("Residual", self);
         let xs_arg = t.input("xs", true);
+        let outputs = self.fx_graph(&mut t, &[&xs_arg])?;
+        t.finish(&[&outputs])
+    }
+    /// The graph of a call in training, to be trained: code that asks for the mode has got `true` for an answer.
+    #[inline]
+    #[allow(warnings, clippy::all, clippy::pedantic)]
+    pub fn train_graph_module(&self) -> ::fx_runtime::Result<::fx_runtime::GraphModule> {
+        use ::fx_runtime::frozen::prelude::*;
+        use ::fx_runtime::instance::{Arg, Otherwise as _, Probe, node};
+        let mut t = ::fx_runtime::instance::Tracer::of("Residual", self).in_training();
+        let xs_arg = t.input("xs", true);
+        let outputs = self.fx_graph(&mut t, &[&xs_arg])?;
+        t.finish(&[&outputs])
+    }
+    /// The nodes of the graph, as a part of another.
+    #[doc(hidden)]
+    #[inline]
+    #[allow(warnings, clippy::all, clippy::pedantic)]
+    pub fn fx_graph(
+        &self,
+        t: &mut ::fx_runtime::instance::Tracer,
+        args: &[&::fx_runtime::instance::Arg],
+    ) -> ::fx_runtime::Result<::fx_runtime::instance::Arg> {
+        use ::fx_runtime::frozen::prelude::*;
+        use ::fx_runtime::instance::{Arg, Otherwise as _, Probe, node};
+        let [xs_arg] = args else {
+            return t.refuse_arguments(args.len());
+        };
+        let xs_arg = Arg::clone(xs_arg);
         t.enter(0, "", "Residual");
         t.file("src/residual.rs");
         node!(stem = t.module("stem", & self.stem; xs_arg; 88));
         node!(bn = t.module("bn", & self.bn; stem; 88));
+        t.in_mode(&bn, t.mode_of_layers());
         node!(ys = t.call("relu"; bn; 88));
         let mut ys_2 = ys.clone();
         for (turn1, block) in (self.blocks.iter()).enumerate() {
@@ -33,8 +63,9 @@ impl Residual {
             ys_4 = t.call("flatten"; adaptive_avg_pool2d, Arg::Int(1), Arg::Int(- 1); 92)
         );
         node!(dropout = t.module("dropout", & self.dropout; ys_4; 93));
+        t.in_mode(&dropout, t.mode_of_layers());
         node!(fc = t.module("fc", & self.fc; dropout; 93));
-        t.finish(&[&fc])
+        Ok(fc.clone())
     }
 }
 #[allow(warnings, clippy::all, clippy::pedantic)]
@@ -42,64 +73,5 @@ impl ::fx_runtime::quant::Quantizable for Residual {
     #[inline]
     fn quantizable_graph(&self) -> ::fx_runtime::Result<::fx_runtime::GraphModule> {
         self.graph_module()
-    }
-}
-impl Residual {
-    /// The graph of a call in training, to be trained: code that asks for the mode has got `true` for an answer.
-    #[inline]
-    #[allow(warnings, clippy::all, clippy::pedantic)]
-    pub fn train_graph_module(&self) -> ::fx_runtime::Result<::fx_runtime::GraphModule> {
-        use ::fx_runtime::frozen::prelude::*;
-        use ::fx_runtime::instance::{Arg, Otherwise as _, Probe, node};
-        let mut t = ::fx_runtime::instance::Tracer::of("Residual", self);
-        let xs_arg = t.input("xs", true);
-        t.enter(0, "", "Residual");
-        t.file("src/residual.rs");
-        node!(stem = t.module("stem", & self.stem; xs_arg; 88));
-        node!(bn = t.module("bn", & self.bn; stem; 88));
-        t.in_mode(&bn, true);
-        node!(ys = t.call("relu"; bn; 88));
-        let mut ys_2 = ys.clone();
-        for (turn1, block) in (self.blocks.iter()).enumerate() {
-            let path = format!("blocks.{turn1}");
-            t.enter(1, &path, "Block");
-            node!(blocks_conv1 = t.module(".conv1", & block.conv1; ys_2; 49));
-            node!(blocks_bn1 = t.module(".bn1", & block.bn1; blocks_conv1; 49));
-            t.in_mode(&blocks_bn1, true);
-            node!(ys_3 = t.call("relu"; blocks_bn1; 49));
-            node!(blocks_conv2 = t.module(".conv2", & block.conv2; ys_3; 50));
-            node!(ys_4 = t.module(".bn2", & block.bn2; blocks_conv2; 50));
-            t.in_mode(&ys_4, true);
-            let skip = match &block.shortcut {
-                Some(shortcut) => {
-                    node!(
-                        blocks_shortcut_conv = t.module(".shortcut.conv", & shortcut
-                        .conv; ys_2; 52)
-                    );
-                    node!(
-                        blocks_shortcut_bn = t.module(".shortcut.bn", & shortcut.bn;
-                        blocks_shortcut_conv; 52)
-                    );
-                    t.in_mode(&blocks_shortcut_bn, true);
-                    blocks_shortcut_bn.clone()
-                }
-                None => ys_2.clone(),
-            };
-            node!(add = t.call("add"; ys_4, skip; 55));
-            node!(ys_5 = t.call("relu"; add; 55));
-            t.leave(1);
-            ys_2 = ys_5.clone();
-        }
-        node!(
-            adaptive_avg_pool2d = t.call("adaptive_avg_pool2d"; ys_2, Arg::ints(& [1,
-            1]); 92)
-        );
-        node!(
-            ys_6 = t.call("flatten"; adaptive_avg_pool2d, Arg::Int(1), Arg::Int(- 1); 92)
-        );
-        node!(dropout = t.module("dropout", & self.dropout; ys_6; 93));
-        t.in_mode(&dropout, true);
-        node!(fc = t.module("fc", & self.fc; dropout; 93));
-        t.finish(&[&fc])
     }
 }

@@ -1,8 +1,9 @@
 //! The types of a builder function's variables, as far as its source tells them.
 
 use fx_ir::LayerRow;
+use fx_ir::host::methods::{Receiver, method};
 use quote::ToTokens;
-use syn::{Expr, Type, parse_quote};
+use syn::{Expr, Type, parse_quote, punctuated::Punctuated};
 
 use super::{Lowering, Site, returns_module};
 use crate::index::{Name, Resolved, Ty};
@@ -48,17 +49,67 @@ impl Lowering<'_> {
             let syn::FnArg::Typed(typed) = input else { continue };
             declare(&typed.pat, Some(&typed.ty), &mut locals);
         }
-        for stmt in stmts {
-            let syn::Stmt::Local(local) = stmt else { continue };
-            let (pat, written) = match &local.pat {
-                syn::Pat::Type(typed) => (&*typed.pat, Some((*typed.ty).clone())),
-                other => (other, None),
-            };
-            let inferred = || local.init.as_ref().and_then(|init| self.infer(site, &init.expr, &locals));
-            let ty = written.filter(is_complete).or_else(inferred);
-            declare(pat, ty.as_ref(), &mut locals);
+        for (at, stmt) in stmts.iter().enumerate() {
+            if let syn::Stmt::Local(local) = stmt {
+                self.declare_local(site, local, &stmts[at + 1..], &mut locals);
+            }
         }
         locals
+    }
+
+    /// Declares what a `let` binds, before the statements of `rest`.
+    fn declare_local(&mut self, site: &Site<'_>, local: &syn::Local, rest: &[syn::Stmt], locals: &mut Locals) {
+        let (pat, written) = match &local.pat {
+            syn::Pat::Type(typed) => (&*typed.pat, Some((*typed.ty).clone())),
+            other => (other, None),
+        };
+        let init = local.init.as_ref().map(|init| &*init.expr);
+        let mut ty = written.filter(is_complete).or_else(|| self.infer(site, init?, locals));
+        if let (None, syn::Pat::Ident(name), Some(init)) = (&ty, pat, init)
+            && is_new_list(init)
+        {
+            let element = self.appended(site, &name.ident.to_string(), rest, &mut locals.clone());
+            ty = element.map(|element| parse_quote!(Vec<#element>));
+        }
+        declare(pat, ty.as_ref(), locals);
+    }
+
+    /// The type of what these statements append to the list of that name.
+    fn appended(&mut self, site: &Site<'_>, list: &str, stmts: &[syn::Stmt], locals: &mut Locals) -> Option<Type> {
+        for (at, stmt) in stmts.iter().enumerate() {
+            match stmt {
+                syn::Stmt::Local(local) => self.declare_local(site, local, &stmts[at + 1..], locals),
+                syn::Stmt::Expr(expr, _) => {
+                    let found = self.appended_by(site, list, expr, locals);
+                    if found.is_some() {
+                        return found;
+                    }
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
+    fn appended_by(&mut self, site: &Site<'_>, list: &str, expr: &Expr, locals: &Locals) -> Option<Type> {
+        let mut inner = locals.clone();
+        match expr {
+            Expr::MethodCall(call) if call.method == "push" && named(&call.receiver, list) => {
+                self.infer(site, call.args.first()?, locals)
+            }
+            Expr::ForLoop(each) => {
+                declare(&each.pat, None, &mut inner);
+                self.appended(site, list, &each.body.stmts, &mut inner)
+            }
+            Expr::While(each) => self.appended(site, list, &each.body.stmts, &mut inner),
+            Expr::Loop(each) => self.appended(site, list, &each.body.stmts, &mut inner),
+            Expr::Block(block) => self.appended(site, list, &block.block.stmts, &mut inner),
+            Expr::If(branch) => {
+                let found = self.appended(site, list, &branch.then_branch.stmts, &mut inner);
+                found.or_else(|| self.appended_by(site, list, &branch.else_branch.as_ref()?.1, locals))
+            }
+            _ => None,
+        }
     }
 
     /// The type of an expression; `None` unless it is certain.
@@ -90,6 +141,11 @@ impl Lowering<'_> {
             Expr::Match(choice) => choice.arms.iter().find_map(|arm| self.infer(site, &arm.body, locals)),
             Expr::MethodCall(call) => self.method(site, call, locals),
             Expr::Call(call) => self.call(site, call, locals),
+            Expr::Macro(list) if list.mac.path.is_ident("vec") => {
+                let parts = Punctuated::<Expr, syn::Token![,]>::parse_terminated;
+                let element = self.infer(site, list.mac.parse_body_with(parts).ok()?.first()?, locals)?;
+                Some(parse_quote!(Vec<#element>))
+            }
             _ => None,
         }
     }
@@ -177,6 +233,16 @@ impl Lowering<'_> {
                 let is_tensor = makes.iter().any(|prefix| name.starts_with(prefix));
                 is_tensor.then(|| parse_quote!(::fx_runtime::Tensor))
             }
+            receiver => self.computed(&receiver, &name, call.args.len()),
+        }
+    }
+
+    /// The type of what a method of the standard library computes of a number or a list, by its row.
+    fn computed(&self, receiver: &Ty, name: &str, arity: usize) -> Option<Type> {
+        let receiver = self.index.ir_type(receiver);
+        let row = method(name, Receiver::of_type(&receiver)?).filter(|row| !row.mutates && row.arity == arity)?;
+        match row.type_of(&receiver, &vec![fx_ir::Type::Unknown; arity]) {
+            fx_ir::Type::Rust(name) => syn::parse_str(&name).ok(),
             _ => None,
         }
     }
@@ -223,6 +289,21 @@ impl Lowering<'_> {
         let spelling = self.index.spelling(&ty).filter(|_| plain)?;
         syn::parse_str(&spelling).ok()
     }
+}
+
+/// Returns whether the expression makes a list without elements.
+fn is_new_list(expr: &Expr) -> bool {
+    match expr {
+        Expr::Macro(list) => list.mac.path.is_ident("vec") && list.mac.tokens.is_empty(),
+        Expr::Call(call) => {
+            matches!(&*call.func, Expr::Path(path) if matches!(path_text(&path.path).as_str(), "Vec::new" | "Vec::with_capacity"))
+        }
+        _ => false,
+    }
+}
+
+fn named(expr: &Expr, name: &str) -> bool {
+    matches!(expr, Expr::Path(path) if path.path.is_ident(name))
 }
 
 fn tensor_result(method: &str) -> Option<Type> {

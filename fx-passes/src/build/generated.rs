@@ -15,12 +15,14 @@ pub(super) struct Generated {
     pub(super) graph: String,
     /// The lines of the report about it.
     pub(super) report: Vec<String>,
+    /// Why there is no frozen type of that name, where there is none.
+    pub(super) skipped: Option<String>,
 }
 
 impl Generated {
     /// A source without a graph.
     pub(super) fn frozen_alone(frozen: String) -> Generated {
-        Generated { frozen, graph: String::new(), report: Vec::new() }
+        Generated { frozen, graph: String::new(), report: Vec::new(), skipped: None }
     }
 
     /// The file of an item that is frozen with another one of its type.
@@ -77,7 +79,7 @@ pub(super) fn generated(index: &Index, of: &Graphs, parts: &PartNames, file: &st
         let of_several = if all.len() > 1 { format!("::{}", traced.signature.name) } else { String::new() };
         report_of(&format!("{name}{of_several}"), entry)
     });
-    Ok(Generated { graph: graph?, report: report.collect(), frozen: frozen.source })
+    Ok(Generated { graph: graph?, report: report.collect(), frozen: frozen.source, skipped: None })
 }
 
 /// The file of the instance graph beside the file of the frozen type.

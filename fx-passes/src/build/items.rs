@@ -11,6 +11,8 @@ use super::run::Run;
 
 /// An item of the crate.
 pub(super) struct Item<'i> {
+    /// Its function, by its position in [`Index::fns`].
+    pub(super) function: usize,
     /// Its file below `OUT_DIR/fx`, which the macro includes.
     pub(super) file: String,
     pub(super) content: Content<'i>,
@@ -44,7 +46,7 @@ pub(super) fn items<'i>(index: &'i Index, run: &mut Run) -> Vec<Item<'i>> {
         if let Some(chain) = chain {
             run.items.calls(&file, &index.fns[chain].sig.ident.to_string());
         }
-        items.push(Item { file, content });
+        items.push(Item { function: at, file, content });
     }
     items
 }

@@ -1,6 +1,6 @@
 //! Control flow as Rust: plain where it depends on an input, decided once where it depends on the model.
 
-use fx_ir::{Arg, ForLoop, Graph, HostOp, NodeId, Op, Pattern, RegionId, host::Adaptor};
+use fx_ir::{Arg, ForLoop, Graph, HostOp, NodeId, Op, Pattern, RegionId, Type, host::Adaptor};
 
 use super::{
     holder::is_number,
@@ -81,7 +81,19 @@ impl Writer<'_, '_> {
             Some(Arg::Int(_) | Arg::Float(_) | Arg::Bool(_)) => true,
             _ => false,
         };
-        if is_number || subject.form == Form::Tuple { subject.text } else { subject.borrowed() }
+        if is_number || subject.form == Form::Tuple { subject.text } else { self.taken_apart(id, &subject) }
+    }
+
+    /// A reference to what a `match` takes apart. An enum that may lie behind a pointer is named, so that the compiler
+    /// looks through the pointer.
+    pub(super) fn taken_apart(&self, id: NodeId, subject: &Value) -> String {
+        let of = self.graph().node(id).input(0).map(|subject| &self.graph().node(subject).ty);
+        match of {
+            Some(Type::Rust(name)) if self.emitter.index.is_behind_pointer(name) => {
+                format!("::fx_runtime::frozen::behind::<{name}>({})", subject.borrowed())
+            }
+            _ => subject.borrowed(),
+        }
     }
 
     /// A pattern with its variables named, which are bound in the region from here on.

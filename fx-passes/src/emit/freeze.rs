@@ -106,7 +106,8 @@ impl Writer<'_, '_> {
             (Op::Match(patterns), shape) => {
                 let subject = self.subject(id);
                 let arms = self.arms(id, patterns, shape);
-                format!("match {} {{ {arms} }}", before_brace(subject.borrowed()))
+                let subject = self.taken_apart(id, &subject);
+                format!("match {} {{ {arms} }}", before_brace(subject))
             }
             (_, shape) => {
                 let condition = before_brace(self.subject(id).text);

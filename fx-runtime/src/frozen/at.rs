@@ -134,6 +134,13 @@ pub fn or_panic<T>(result: Result<T, Error>) -> T {
     }
 }
 
+/// What a reference leads to, through all pointers in between: what a `match` asks of an enum is asked of the enum.
+#[must_use]
+#[inline]
+pub fn behind<T: ?Sized>(value: &T) -> &T {
+    value
+}
+
 #[cold]
 #[track_caller]
 #[expect(clippy::panic, reason = "this is the panicking door, and its documentation says so")]

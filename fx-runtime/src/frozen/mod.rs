@@ -51,7 +51,7 @@ pub(crate) mod oracle;
 
 pub use crate::at;
 pub use activation::Activation;
-pub use at::{At, or_panic};
+pub use at::{At, behind, or_panic};
 
 pub use captured::Captured;
 #[doc(hidden)]

@@ -122,10 +122,6 @@ impl Tracer<'_> {
         let left = borrowed.iter().filter_map(|(name, _)| inner.read(name).cloned()).collect();
         let value = value.and_then(|value| self.give_back(left, span).map(|()| value));
         match value {
-            Ok(Val::Never) => {
-                self.rollback(mark);
-                unsupported(span, "a function that does not return")
-            }
             Ok(value) => Ok(value),
             Err(fault) => {
                 self.rollback(mark);

@@ -20,7 +20,12 @@ impl Tracer<'_> {
             ("Ok", [value]) => return self.expr(value),
             ("Err", _) => return unsupported(call.span(), "`Err` here"),
             ("Vec::new", []) | ("Vec::with_capacity", [_]) => return Ok(Val::List(Vec::new())),
-            ("Some", [value]) => return Ok(Val::Some(Box::new(self.expr(value)?))),
+            ("Some", [value]) => {
+                return Ok(match self.expr(value)? {
+                    Val::Never => Val::Never,
+                    value => Val::Some(Box::new(value)),
+                });
+            }
             _ => {}
         }
         if let Some(Val::Closure(closure, home)) = self.env.read(&text).cloned() {

@@ -23,7 +23,7 @@ impl Walk<'_, '_> {
             Op::Match(patterns) if decided => {
                 let subject = self.writer.subject(id);
                 let is_lent = node.input(0).is_some_and(|subject| self.is_lent_layer(subject));
-                let subject = if is_lent { subject.text } else { subject.borrowed() };
+                let subject = if is_lent { subject.text } else { self.writer.taken_apart(id, &subject) };
                 self.choice(id, &format!("match {}", before_brace(subject)), &patterns);
             }
             Op::If if decided => {

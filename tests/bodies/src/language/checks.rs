@@ -1,5 +1,8 @@
 //! Checks of shapes, as every real model has them, in functions of another file.
 
+use std::sync::Arc;
+
+use fx_runtime::nn::Module as _;
 use fx_runtime::{Module, Tensor, nn, traceable};
 
 use super::helpers::checked;
@@ -49,6 +52,62 @@ impl Refuses {
     }
 }
 
+/// Processes that share the work, of which a build without that feature has none.
+#[derive(Debug)]
+pub enum Group {
+    None,
+}
+
+impl Group {
+    fn gathered(&self, _xs: &Tensor) -> Result<Tensor, tch::TchError> {
+        match self {
+            Group::None => unimplemented!(),
+        }
+    }
+}
+
+trait Gather {
+    fn gathered(&self, group: &Option<Arc<Group>>) -> Tensor;
+}
+
+impl Gather for Tensor {
+    fn gathered(&self, group: &Option<Arc<Group>>) -> Tensor {
+        match group {
+            Some(group) => group.gathered(self).unwrap(),
+            None => self.shallow_clone(),
+        }
+    }
+}
+
+fn scaled(xs: &Tensor, lengths: Option<&(Tensor, i32)>) -> Tensor {
+    match lengths {
+        Some((lengths, most)) => xs * lengths / (*most as i64),
+        None => xs * 2.0,
+    }
+}
+
+/// What only panics where a feature is missing: methods behind an `Arc`, and the closure of an option.
+#[derive(Debug, Module)]
+pub struct Shared {
+    fc: nn::Linear,
+    #[module(skip)]
+    group: Option<Arc<Group>>,
+}
+
+#[traceable(strict)]
+impl Shared {
+    pub fn forward(&self, xs: &Tensor, lengths: Option<&Vec<Vec<i32>>>) -> Tensor {
+        let lengths = lengths.map(|_lengths| {
+            panic!("`lengths` need a feature");
+        });
+        let ys = match &self.group {
+            Some(_) => self.fc.forward(&xs.gathered(&self.group).contiguous()).relu(),
+            None => self.fc.forward(xs).relu(),
+        };
+        scaled(&ys, lengths.as_ref()).gathered(&self.group)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -56,6 +115,17 @@ mod tests {
 
     fn linear(p: &nn::Path) -> nn::Linear {
         nn::linear(p / "fc", 4, 4, Default::default())
+    }
+
+    #[test]
+    fn what_never_returns() {
+        let make = |p: &nn::Path| Shared { fc: linear(p), group: None };
+        agree!(make, [randn(&[2, 4])], |net, xs| net.forward(xs, None));
+        let net =
+            Shared { group: Some(Arc::new(Group::None)), ..make(&nn::VarStore::new(fx_runtime::Device::Cpu).root()) };
+        let frozen = net.freeze(&fx_runtime::Freeze::default()).expect("it freezes");
+        let called = std::panic::AssertUnwindSafe(|| frozen.forward(&randn(&[2, 4]), None));
+        assert!(std::panic::catch_unwind(called).is_err());
     }
 
     #[test]

@@ -181,6 +181,26 @@ impl Drift {
     }
 }
 
+mod replaced {
+    use fx_runtime::{Module, Tensor, nn, traceable};
+
+    /// A forward that puts another layer in place of its own, which no frozen type can.
+    #[derive(Debug, Module)]
+    pub struct Replaced {
+        pub fc: nn::Linear,
+    }
+
+    #[traceable]
+    impl Replaced {
+        pub fn forward(&mut self, xs: &Tensor) -> Tensor {
+            let vs = nn::VarStore::new(fx_runtime::Device::Cpu);
+            self.fc = nn::linear(vs.root(), 4, 4, Default::default());
+            self.fc.forward(xs)
+        }
+    }
+}
+pub use replaced::{Replaced, ReplacedFrozen};
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -190,6 +210,11 @@ mod tests {
     understood!(Host: 8 of 10);
     understood!(Effects: 0 of 3);
     understood!(Drift: 3 of 6);
+
+    #[test]
+    fn a_skipped_item_has_a_type_without_values() {
+        assert_eq!(size_of::<Option<ReplacedFrozen>>(), 0);
+    }
 
     #[test]
     fn host_code_on_values_of_tensors() {

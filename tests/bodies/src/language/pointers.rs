@@ -49,6 +49,44 @@ impl Lists {
     }
 }
 
+/// An activation, which models hold behind pointers.
+#[derive(Clone, Copy, Debug)]
+pub enum Act {
+    Relu,
+    Scaled(f64),
+}
+
+impl Act {
+    fn apply(&self, xs: &Tensor) -> Tensor {
+        match self {
+            Act::Relu => xs.relu(),
+            Act::Scaled(by) => xs * *by,
+        }
+    }
+}
+
+/// Enums behind pointers, asked by a method of theirs and by the forward.
+#[derive(Debug, Module)]
+pub struct Chosen {
+    first: Box<Act>,
+    last: Option<Arc<Act>>,
+}
+
+#[traceable(strict)]
+impl Chosen {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let xs = self.first.apply(xs) * 1.5;
+        let xs = match *self.first {
+            Act::Relu => xs + 1.0,
+            Act::Scaled(by) => xs * (by + 2.0),
+        };
+        match &self.last {
+            Some(act) => act.apply(&xs),
+            None => xs,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -77,6 +115,16 @@ mod tests {
                 last: &last,
             };
             agree!(make, [Tensor::from_slice(&[1i64, 5, 0]).to_kind(Kind::Int64)], |net, ids| net.forward(ids));
+        }
+    }
+
+    #[test]
+    fn chosen() {
+        for (first, last) in
+            [(Act::Relu, None), (Act::Scaled(0.5), Some(Act::Relu)), (Act::Relu, Some(Act::Scaled(3.0)))]
+        {
+            let make = |_: &nn::Path| Chosen { first: Box::new(first), last: last.map(Arc::new) };
+            agree!(make, [randn(&[2, 4])], |net, xs| net.forward(xs));
         }
     }
 

@@ -143,6 +143,42 @@ pub fn partitioned(p: &nn::Path, kind: Kind, sides: (i64, i64)) -> impl nn::Modu
     nn::func_t(move |xs, _| xs.apply(&conv).adaptive_avg_pool2d([first, last]) * scale + inner)
 }
 
+fn dense(p: nn::Path, c: i64, growth: i64) -> impl nn::ModuleT + use<> {
+    let conv = nn::conv2d(&p / "conv", c, growth, 1, Default::default());
+    let scale = (c as f64).powf(-0.5);
+    nn::func_t(move |xs, _| xs.apply(&conv).relu() * scale)
+}
+
+/// Closures that capture lists which the function fills, in a loop and under a condition, and a computed number.
+#[traceable(strict)]
+pub fn densely(p: &nn::Path, c: i64, growth: i64, deep: bool) -> impl nn::ModuleT + use<> {
+    let mut layers = vec![];
+    for i in 0..3 {
+        let width = c + i * growth;
+        layers.push(dense(p / "dense" / i, width, growth));
+    }
+    let mut last = Vec::new();
+    if deep {
+        last.push(nn::linear(p / "fc", c + 3 * growth, 5, Default::default()));
+    } else {
+        let fc = nn::linear(p / "small", c + 3 * growth, 2, Default::default());
+        last.push(fc);
+    }
+    let root = (c as f64).sqrt();
+    nn::func_t(move |xs, train| {
+        let mut features = vec![xs * 1];
+        for layer in &layers {
+            let ys = layer.forward_t(&Tensor::cat(&features, 1), train);
+            features.push(ys);
+        }
+        let mut ys = Tensor::cat(&features, 1).adaptive_avg_pool2d([1, 1]).flat_view() * root;
+        for fc in &last {
+            ys = ys.apply(fc);
+        }
+        ys
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -152,6 +188,14 @@ mod tests {
     fn parts_of_tuples_are_captured() {
         for kind in [Kind::Plain, Kind::Gated] {
             let make = |p: &nn::Path| Partitioned::new(p, kind, (4, 6));
+            agree!(make, [randn(&[2, 3, 8, 8])], |net, xs| net.forward_t(xs, false));
+        }
+    }
+
+    #[test]
+    fn appended_lists_are_captured() {
+        for deep in [false, true] {
+            let make = |p: &nn::Path| Densely::new(p, 3, 4, deep);
             agree!(make, [randn(&[2, 3, 8, 8])], |net, xs| net.forward_t(xs, false));
         }
     }
