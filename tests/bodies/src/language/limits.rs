@@ -208,6 +208,7 @@ mod tests {
     use fx_runtime::Freeze;
 
     understood!(Host: 8 of 10);
+    understood!(Replaced: 0 of 1);
     understood!(Effects: 0 of 3);
     understood!(Drift: 3 of 6);
 

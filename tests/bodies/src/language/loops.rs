@@ -429,7 +429,7 @@ mod tests {
     use crate::check::{agree, randn, understood};
 
     understood!(Ranges: 3 of 8);
-    understood!(LeftForGood: 0 of 3);
+    understood!(LeftForGood: 3 of 5);
 
     fn linear(p: nn::Path, from: i64, to: i64) -> nn::Linear {
         nn::linear(p, from, to, Default::default())
