@@ -62,16 +62,23 @@ struct Strip;
 
 impl VisitMut for Strip {
     fn visit_block_mut(&mut self, block: &mut syn::Block) {
-        block.stmts.retain_mut(|stmt| {
-            let Some(attrs) = attributes(stmt) else { return true };
-            let active = is_active(attrs);
-            if active == Some(true) {
-                attrs.retain(|attr| !attr.path().is_ident("cfg"));
-            }
-            active != Some(false)
-        });
+        block.stmts.retain_mut(|stmt| attributes(stmt).is_none_or(is_kept));
         syn::visit_mut::visit_block_mut(self, block);
     }
+
+    fn visit_expr_match_mut(&mut self, choice: &mut syn::ExprMatch) {
+        choice.arms.retain_mut(|arm| is_kept(&mut arm.attrs));
+        syn::visit_mut::visit_expr_match_mut(self, choice);
+    }
+}
+
+/// Returns whether what bears the attributes may be compiled, and takes the conditions off what is for sure.
+fn is_kept(attrs: &mut Vec<syn::Attribute>) -> bool {
+    let active = is_active(attrs);
+    if active == Some(true) {
+        attrs.retain(|attr| !attr.path().is_ident("cfg"));
+    }
+    active != Some(false)
 }
 
 /// The attributes of a statement.

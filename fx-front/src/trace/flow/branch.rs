@@ -134,6 +134,10 @@ impl<'a> Tracer<'a> {
     }
 
     pub(in crate::trace) fn choice(&mut self, choice: &syn::ExprMatch, tail: bool) -> Result<Val> {
+        let of_condition = choice.arms.iter().find(|arm| arm.attrs.iter().any(|attr| attr.path().is_ident("cfg")));
+        if let Some(arm) = of_condition {
+            return unsupported(arm.span(), "code under a condition that only rustc knows");
+        }
         if let Some((some, none)) = arms_of_option(choice) {
             let then = &mut |tracer: &mut Self| tracer.last_expr(&some.body, tail);
             let otherwise = &mut |tracer: &mut Self| tracer.last_expr(&none.body, tail);

@@ -56,12 +56,16 @@ impl Refuses {
 #[derive(Debug)]
 pub enum Group {
     None,
+    #[cfg(not(unix))]
+    Some(NoSuchType),
 }
 
 impl Group {
     fn gathered(&self, _xs: &Tensor) -> Result<Tensor, tch::TchError> {
         match self {
             Group::None => unimplemented!(),
+            #[cfg(not(unix))]
+            Group::Some(group) => group.no_such_method(),
         }
     }
 }
