@@ -3,6 +3,7 @@
 //! The name of the frozen type stands for a type without values all the same, so that a `pub use` of it compiles.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 
 use fx_front::{
     diag::{Code, Diagnostic, Diagnostics},
@@ -34,8 +35,10 @@ pub(super) fn add_types<E>(index: &Index, items: &[Item], generated: &mut [Resul
         let Some((module, name)) = named(&index.fns[item.function]) else { continue };
         let is_declared = index.modules.get(module).is_some_and(|module| module.names.contains_key(&name));
         if !is_declared && taken.insert((module, name.clone())) {
-            *frozen += &format!(
-                "#[doc = {reason:?}]\n#[allow(warnings, clippy::all, clippy::pedantic)]\n#[derive(Debug)]\npub enum {name} {{}}\n"
+            // Writing to a string cannot fail.
+            let _ = writeln!(
+                frozen,
+                "#[doc = {reason:?}]\n#[allow(warnings, clippy::all, clippy::pedantic)]\n#[derive(Debug)]\npub enum {name} {{}}"
             );
         }
     }

@@ -15,12 +15,12 @@ use crate::emit::{Emitter, PartNames, QUIET, names::identifier};
 pub(in crate::emit) fn emit(emitter: &Emitter<'_>, parts: &PartNames, modes: Option<&ModeUses>) -> String {
     let traced = emitter.traced;
     let (name, title) = (&traced.signature.name, &traced.graph.name);
-    let Some(model) = traced.model else {
+    let Some(owner) = traced.model else {
         let code = whole(emitter, parts, None, false);
         return functions(&format!("{}_graph", identifier(title)), None, &code);
     };
     let method = if emitter.is_first() { "graph".to_owned() } else { format!("{}_graph", identifier(name)) };
-    let path = emitter.index.structs[model].path();
+    let path = emitter.index.structs[owner].path();
     let part = Some("fx_graph").filter(|_| modes.is_some() || parts.contains(&(path, name.clone())));
     let mut methods = String::new();
     let is_taken = [&method, &format!("{method}_module")].into_iter().any(|name| emitter.entries.contains(name));
