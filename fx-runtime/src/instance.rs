@@ -116,22 +116,6 @@ impl Tracer {
         Tracer { places, ..Tracer::new(name) }
     }
 
-    /// The same for a call in training.
-    #[must_use]
-    pub fn in_training(self) -> Tracer {
-        Tracer { training: true, ..self }
-    }
-
-    /// The mode of the call, as an argument.
-    pub fn mode(&self) -> Arg {
-        Arg::Bool(self.training)
-    }
-
-    /// The mode that a call of a layer is given: none in inference, where the layer follows the one that it keeps.
-    pub fn mode_of_layers(&self) -> Option<bool> {
-        self.training.then_some(true)
-    }
-
     /// The path of what lies there and is of that type: the given one, unless the model knows it by others alone.
     fn path_of(&self, path: &str, address: usize, ty: &'static str) -> String {
         let path = self.full_path(path);

@@ -51,6 +51,22 @@ impl Tracer {
         self.push(op, args, &name.replace('.', "_"), Type::TENSOR, place)
     }
 
+    /// The tracer of a call in training.
+    #[must_use]
+    pub fn in_training(self) -> Tracer {
+        Tracer { training: true, ..self }
+    }
+
+    /// The mode of the call, as an argument.
+    pub fn mode(&self) -> Arg {
+        Arg::Bool(self.training)
+    }
+
+    /// The mode that a call of a layer is given: none in inference, where the layer follows the one that it keeps.
+    pub fn mode_of_layers(&self) -> Option<bool> {
+        self.training.then_some(true)
+    }
+
     /// Has the call of a layer run it in this mode, whatever mode it keeps, if there is one.
     pub fn in_mode(&mut self, call: &Arg, train: Option<bool>) {
         if let (Some(id), Some(train)) = (call.node(), train) {

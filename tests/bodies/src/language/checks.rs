@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use fx_runtime::nn::Module as _;
 use fx_runtime::{Module, Tensor, nn, traceable};
 
 use super::helpers::checked;
