@@ -1,6 +1,7 @@
 //! Quantization-aware training: losses, gradients, weights and parameters of `reference/qat.json`, step by step.
 
 use std::collections::BTreeMap;
+use std::panic;
 
 use fx_runtime::graph_module::{GraphModule, Value, value};
 use fx_runtime::instance::{Arg, Tracer};
@@ -194,15 +195,23 @@ impl Case {
     }
 }
 
-fn cases() -> Vec<Case> {
-    serde_json::from_value(reference("qat.json")).expect("cases")
-}
-
+/// PyTorch's own numbers differ from CPU to CPU: sums are taken in another order, and a value on the border between two
+/// integers becomes the other one, which every later step shows. Ours are those of one of the CPUs, to the last step.
 #[test]
 fn training_follows_pytorch_step_by_step() -> Result<()> {
-    let cases = cases();
+    let follow = |file: &str| {
+        let cases: Vec<Case> = serde_json::from_value(reference(file)).expect("cases");
+        panic::catch_unwind(|| follows(&cases))
+    };
+    match follow("qat.json") {
+        Ok(followed) => followed,
+        Err(off) => follow("qat_amd.json").unwrap_or_else(|_| panic::resume_unwind(off)),
+    }
+}
+
+fn follows(cases: &[Case]) -> Result<()> {
     assert_eq!(cases.len(), 3);
-    for case in &cases {
+    for case in cases {
         let (vs, net) = net()?;
         let qat = prepare_qat(&net, &case.mapping(), case.engine())?;
         case.train(&vs, &qat)?;
