@@ -53,9 +53,44 @@ impl NormedChain {
     }
 }
 
+/// A part that others list by its own function, in both modes.
+#[derive(Debug, Module)]
+pub struct NormedPart {
+    norm: nn::BatchNorm,
+}
+
+#[traceable(strict)]
+impl NormedPart {
+    pub fn forward_t(&self, xs: &Tensor, train: bool) -> Tensor {
+        xs.apply_t(&self.norm, train).relu().dropout(0.25, train)
+    }
+}
+
+#[derive(Debug, Module)]
+pub struct OfParts {
+    parts: Vec<NormedPart>,
+    fc: nn::Linear,
+}
+
+impl OfParts {
+    fn new(p: &nn::Path) -> Self {
+        let part = |at: usize| NormedPart { norm: nn::batch_norm1d(p / "parts" / at / "norm", 4, Default::default()) };
+        Self { parts: (0..2).map(part).collect(), fc: nn::linear(p / "fc", 4, 4, Default::default()) }
+    }
+}
+
+#[traceable(strict)]
+impl OfParts {
+    pub fn forward_t(&self, xs: &Tensor, train: bool) -> Tensor {
+        let ys = self.parts.iter().fold(xs.shallow_clone(), |ys, part| part.forward_t(&ys, train));
+        ys.apply(&self.fc).dropout(0.5, train)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use fx_runtime::graph_module::{Value, value};
+    use fx_runtime::instance::Arg;
 
     use super::*;
     use crate::check::{agree, alone, randn, root};
@@ -64,6 +99,23 @@ mod tests {
     fn each_call_runs_in_its_own_mode() {
         agree!(Modes::new, [randn(&[6, 4])], |net, xs| net.forward_t(xs, false));
         agree!(NormedChain::new, [randn(&[6, 4])], |net, xs| net.forward_t(xs, false));
+        agree!(OfParts::new, [randn(&[6, 4])], |net, xs| net.forward_t(xs, false));
+    }
+
+    /// The parts' nodes come from functions of their own, which ask for the mode of the whole.
+    #[test]
+    fn parts_are_in_the_mode_of_what_holds_them() {
+        let (_, net) = root(OfParts::new);
+        for (graph, train) in [(net.graph_module(), false), (net.train_graph_module(), true)] {
+            let graph = graph.expect("a graph").into_graph();
+            let norms = graph.find_nodes("call_module", None).into_iter().filter(|&id| graph.target(id) != "fc");
+            let modes: Vec<_> = norms.map(|id| (graph.target(id), graph.node(id).mode())).collect();
+            let mode = train.then_some(true);
+            assert_eq!(modes, [("parts.0.norm".to_owned(), mode), ("parts.1.norm".to_owned(), mode)]);
+            let dropouts = graph.find_nodes("call_function", Some("dropout")).into_iter();
+            let args: Vec<_> = dropouts.map(|id| graph.node(id).args.last().cloned()).collect();
+            assert_eq!(args, [Some(Arg::Bool(train)), Some(Arg::Bool(train)), Some(Arg::Bool(train))]);
+        }
     }
 
     #[test]
