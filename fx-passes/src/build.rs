@@ -299,9 +299,7 @@ impl Prepared {
             Prepared::Bug(..) | Prepared::NotFrozen(_) => None,
         }
     }
-}
 
-impl Prepared {
     fn graphs_mut(&mut self) -> Option<&mut Graphs> {
         match self {
             Prepared::Graphs(graphs) => Some(graphs),

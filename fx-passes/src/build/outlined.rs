@@ -66,7 +66,8 @@ pub(super) fn listing_part(index: &Index, all: &[Traced]) -> Option<(usize, (Str
     Some((traced.item, (path, traced.signature.name.clone())))
 }
 
-/// The functions traced anew, in one of the modes, with every part as a call that lists its own graph; `None` where there is no such part.
+/// The functions traced anew, in one of the modes, with every part as a call that lists its own graph; `None` where there is
+/// no such part.
 pub(super) fn listed(
     index: &Index,
     all: &[Traced],
@@ -123,11 +124,9 @@ pub(super) fn in_both_modes(
         let graphs_of = |&at: &usize| {
             let eval = listed(index, &all[at].traced, &parts, false);
             let [traced] = eval.as_ref().unwrap_or(&all[at].traced).as_slice() else { return None };
-            let again = match &eval {
-                Some(_) => listed(index, &all[at].traced, &parts, true)?,
-                None => trace::items_in_training(index, &[traced.item], &Outlined::new()),
-            };
-            let uses = mode_uses(&traced.graph, &again.first()?.graph)?;
+            let outlined = eval.as_ref().and_then(|_| listed(index, &all[at].traced, &parts, true));
+            let again = if eval.is_some() { &outlined } else { &all[at].in_training };
+            let uses = mode_uses(&traced.graph, &again.as_ref()?.first()?.graph)?;
             Some((at, (eval, uses)))
         };
         let found: BTreeMap<_, _> = candidates.iter().filter_map(graphs_of).collect();

@@ -38,12 +38,15 @@ pub(crate) struct Options {
     /// Print bodies as they were written, not made smaller.
     #[arg(long)]
     whole: bool,
+    /// Build into the workspace's target folder, where dependencies are built already.
+    #[arg(skip)]
+    shares_target: bool,
 }
 
 impl Options {
     /// Few bodies, always the same: what every change is checked with.
     pub(crate) fn of_ci() -> Self {
-        Self { seed: 1, bodies: 40, only: None, whole: true }
+        Self { seed: 2, bodies: 40, only: None, whole: true, shares_target: true }
     }
 
     fn numbers(&self) -> Range<usize> {
@@ -58,7 +61,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
 
 /// Fails where fx is wrong on any of the bodies, and prints them.
 pub(crate) fn check(workspace: &Workspace, libtorch: &Libtorch, options: &Options) -> Result<()> {
-    let packages = Packages::new(workspace, libtorch)?;
+    let packages = Packages::new(workspace, libtorch, options.shares_target)?;
     let mut findings = Findings::new(options.seed, packages.folder.join("faults"));
     let numbers = options.numbers();
     for first in numbers.clone().step_by(PACKAGE) {

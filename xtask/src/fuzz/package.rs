@@ -1,7 +1,7 @@
 //! The crates that bodies are compiled in: some as Rust alone sees them, some that are traced.
 //!
-//! Their names stay from package to package and from run to run, so that what they depend on is built once, in a target
-//! folder of their own.
+//! Their names stay from package to package and from run to run, so that what they depend on is built once: in a target
+//! folder of their own, or in that of the workspace, where it is built already.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -32,7 +32,11 @@ const CRATES: usize = 2;
 pub(super) struct Packages<'a> {
     workspace: &'a Workspace,
     libtorch: &'a Libtorch,
+    /// The folder that cargo builds into.
+    target: PathBuf,
     pub(super) folder: PathBuf,
+    /// Whether `target` is that of the workspace.
+    is_shared: bool,
 }
 
 /// What a crate is to bodies.
@@ -46,10 +50,12 @@ enum Form {
 }
 
 impl<'a> Packages<'a> {
-    pub(super) fn new(workspace: &'a Workspace, libtorch: &'a Libtorch) -> Result<Self> {
+    pub(super) fn new(workspace: &'a Workspace, libtorch: &'a Libtorch, is_shared: bool) -> Result<Self> {
         let metadata = workspace.metadata(&["--no-deps"])?;
         let target = metadata["target_directory"].as_str().map_or_else(|| workspace.root.join("target"), PathBuf::from);
-        let packages = Self { workspace, libtorch, folder: target.join("fuzz") };
+        let folder = target.join("fuzz");
+        let target = if is_shared { target } else { folder.join("target") };
+        let packages = Self { workspace, libtorch, target, folder, is_shared };
         let passes = workspace.root.join("fx-passes");
         let build = format!("\n[build-dependencies]\nfx-passes = {{ path = '{}' }}\n", passes.display());
         for at in 0..CRATES {
@@ -190,13 +196,12 @@ impl<'a> Packages<'a> {
         cargo.args(["--keep-going", "--message-format=json", "--color=never", "--manifest-path"]);
         cargo.arg(self.folder.join("Cargo.toml"));
         // No source is compiled twice.
-        cargo.env("CARGO_TARGET_DIR", self.target()).env("CARGO_INCREMENTAL", "0");
+        cargo.env("CARGO_TARGET_DIR", &self.target).env("CARGO_INCREMENTAL", "0");
+        if !self.is_shared {
+            cargo.env("CARGO_PROFILE_DEV_DEBUG", "false");
+        }
         let _spinner = Progress::spinner("fuzz: compiling");
         cargo.output().map_err(|error| Failure::new("cannot start cargo").looked(error.to_string()))
-    }
-
-    fn target(&self) -> PathBuf {
-        self.folder.join("target")
     }
 
     /// Runs bodies to the last.
@@ -213,7 +218,7 @@ impl<'a> Packages<'a> {
     /// The same of one crate, which is started again where a body takes the others down with it.
     fn run_crate(&self, at: usize, mut wanted: Vec<usize>) -> Result<Faults> {
         let program = format!("debug/fuzz-{}{}", Form::Traced.name(at), env::consts::EXE_SUFFIX);
-        let program = self.target().join(program);
+        let program = self.target.join(program);
         let mut faults = Faults::new();
         while !wanted.is_empty() {
             let mut command = Command::new(&program);
@@ -243,7 +248,7 @@ impl<'a> Packages<'a> {
     fn report(&self, at: usize) -> Option<String> {
         let prefix = format!("fuzz-{}-", Form::Traced.name(at));
         let is_its = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&prefix));
-        let folders = fs::read_dir(self.target().join("debug/build")).ok()?.flatten().map(|one| one.path());
+        let folders = fs::read_dir(self.target.join("debug/build")).ok()?.flatten().map(|one| one.path());
         let reports = folders.filter(is_its).map(|path| path.join("out/fx/report.txt"));
         let newest = reports.filter_map(|path| Some((fs::metadata(&path).ok()?.modified().ok()?, path))).max()?;
         fs::read_to_string(newest.1).ok()
@@ -332,7 +337,7 @@ resolver = "3"
 members = ["plain*", "traced*"]
 
 [profile.dev]
-debug = false
+debug = "line-tables-only"
 [profile.dev.package.fx-runtime]
 opt-level = 1
 [profile.dev.build-override]
