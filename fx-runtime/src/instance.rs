@@ -6,14 +6,16 @@
 //! decided at every call, stands in the graph as one node of code.
 
 mod flow;
+mod known;
 mod live;
 mod modules;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
-use fx_ir::{Code, Effect, Graph, Host, HostOp, ModuleScope, Node, NodeId, Op, OpId, Origin, Place, RegionId, Type};
+use fx_ir::{Code, Effect, Graph, Host, HostOp, ModuleScope, Node, NodeId, Op, OpId, Origin, Place, Type};
 
+use self::flow::{Choice, Open};
 pub use self::live::{Live, Otherwise, Probe};
 pub use self::modules::AsLayer;
 #[doc(hidden)]
@@ -62,8 +64,10 @@ pub struct Tracer {
     tensors: BTreeMap<String, NodeId>,
     /// Where the modules and tensors of the live model lie, by the names of their types.
     places: HashMap<(usize, &'static str), Vec<String>>,
-    /// The control flow whose regions are listed, outermost first: each owner with its open region.
-    open: Vec<(NodeId, RegionId)>,
+    /// The regions of control flow in which the walk is, outermost first.
+    open: Vec<Open>,
+    /// The control flow whose subject is known, by the node that stands for it.
+    choices: HashMap<NodeId, Choice>,
     /// The path of the part whose nodes are listed, with a dot behind it; empty for the model itself.
     prefix: String,
     /// The modules around the part whose nodes are listed, outermost first.
@@ -94,6 +98,7 @@ impl Tracer {
             tensors: BTreeMap::new(),
             places: HashMap::new(),
             open: Vec::new(),
+            choices: HashMap::new(),
             prefix: String::new(),
             around: Vec::new(),
             modules: Vec::new(),
@@ -125,13 +130,12 @@ impl Tracer {
         }
     }
 
-    /// The region whose nodes are listed.
-    fn region_of_nodes(&self) -> RegionId {
-        self.open.last().map_or_else(|| self.module.graph().body(), |(_, region)| *region)
-    }
-
     fn push(&mut self, op: Op, args: Vec<Arg>, name: &str, ty: Type, place: impl SourceLine) -> Arg {
+        if self.is_skipping() {
+            return Arg::None;
+        }
         let (region, origin) = (self.region_of_nodes(), self.origin(place, name));
+        let args = if self.choices.is_empty() { args } else { args.iter().map(|arg| self.resolve(arg)).collect() };
         Arg::Node(self.module.graph_mut().push(region, op, args, name, ty, origin))
     }
 
@@ -196,16 +200,30 @@ impl Tracer {
     ) -> Arg {
         match host_op(op.0, op.1) {
             Some(op) => {
+                let args = self.resolved(args);
+                if let Some(known) = self.known_value(&op, &args) {
+                    return known;
+                }
                 let op = Op::Host(Host::with_effect(op, Effect::Io));
-                self.push(op, owned(args), name, ty.parse().unwrap_or_default(), place)
+                self.push(op, args, name, ty.parse().unwrap_or_default(), place)
             }
             None => self.code(op.0, args, (name, ty), place),
         }
     }
 
-    /// The same inside an argument.
+    /// An argument that the part it is given to changes: a value of the graph, whatever is known of it before.
+    pub fn variable(&mut self, value: &Arg) -> Arg {
+        if known::is_known(value) {
+            let op = Op::Host(Host::with_effect(HostOp::Use, Effect::Io));
+            return self.push(op, vec![value.clone()], "variable", Type::Unknown, "");
+        }
+        value.clone()
+    }
+
+    /// A host operation inside an argument.
     pub fn expr(&self, op: &str, words: &[&str], args: &[&Arg]) -> Arg {
-        host_op(op, words).map_or(Arg::None, |op| op.of(owned(args)))
+        let args = self.resolved(args);
+        host_op(op, words).map_or(Arg::None, |op| self.known_value(&op, &args).unwrap_or_else(|| op.of(args)))
     }
 
     /// Code as the user wrote it.
@@ -243,6 +261,7 @@ impl Tracer {
 
     /// A field of a value; of a struct that is made in this graph it is what the field was given.
     pub fn field(&mut self, of: &Arg, name: &str, place: impl SourceLine) -> Arg {
+        let of = self.resolve(of);
         let made = of.node().map(|id| self.module.graph().node(id));
         if let Some(Node { op: Op::Host(Host { op: HostOp::Struct((_, fields)), .. }), args, .. }) = made
             && let Some(given) = fields.iter().position(|field| field == name).and_then(|at| args.get(at))
@@ -251,7 +270,7 @@ impl Tracer {
         }
         self.push(
             Op::Host(Host::with_effect(HostOp::Field(name.to_owned()), Effect::Io)),
-            vec![of.clone()],
+            vec![of],
             name,
             Type::Unknown,
             place,
@@ -260,7 +279,8 @@ impl Tracer {
 
     /// One part of a tuple.
     pub fn part(&mut self, of: &Arg, position: usize) -> Arg {
-        let parts = match of {
+        let of = self.resolve(of);
+        let parts = match &of {
             Arg::List(parts) => parts.as_slice(),
             Arg::Expr(expr) if expr.op == HostOp::Tuple => &expr.args,
             _ => &[],
@@ -273,7 +293,7 @@ impl Tracer {
             Some(Type::Tuple(parts)) => parts.get(position).cloned().unwrap_or_default(),
             _ => Type::Unknown,
         };
-        self.push(Op::TupleGet(position), vec![of.clone()], "getitem", ty, "")
+        self.push(Op::TupleGet(position), vec![of], "getitem", ty, "")
     }
 
     /// The graph that yields these values.
@@ -282,6 +302,7 @@ impl Tracer {
     /// [`Error::Unsupported`] if the walk left a graph that the verifier refuses.
     pub fn finish(mut self, outputs: &[&Arg]) -> Result<GraphModule, Error> {
         self.push(Op::Yield, owned(outputs), "output", Type::Unknown, "");
+        self.erase_choices();
         self.erase_unread_structs();
         match self.module.graph().lint() {
             Ok(()) => Ok(self.module),

@@ -46,6 +46,15 @@ pub struct Expr {
 }
 
 impl HostOp {
+    /// Whether it changes what its first operand names, or hands on the place, so that its reader may.
+    pub fn changes(&self) -> bool {
+        let is_change = matches!(
+            self,
+            HostOp::Mutate(_) | HostOp::Assign | HostOp::AssignOp(_) | HostOp::Exchange(_) | HostOp::ResizeWith
+        );
+        is_change || *self == HostOp::RefMut || self.yields() == Yields::Place
+    }
+
     /// The opcode under which torch.fx files it, its target, and what it carries beside that and its arguments.
     pub(crate) fn callee(&self) -> (&'static str, &str, Vec<String>) {
         match self {

@@ -75,7 +75,7 @@ pub(super) fn listed(
     training: bool,
 ) -> Option<Vec<Traced>> {
     let [traced] = all else { return None };
-    let call = PartCall { effect: Effect::Pure, takes_any_option: false };
+    let call = PartCall { effect: Effect::Pure, takes_any_option: true };
     let outlined = parts.keys().filter(|&&part| part != traced.item).map(|&part| (part, call)).collect();
     let again = if training {
         trace::items_in_training(index, &[traced.item], &outlined)

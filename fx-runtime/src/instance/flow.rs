@@ -1,9 +1,34 @@
-//! Control flow that inputs decide.
+//! Control flow that inputs decide, and the part of it that the caller of a part decides.
 
-use fx_ir::{Arg, Op, Type};
+use fx_ir::{Arg, HostOp, Node, NodeId, Op, RegionId, Type};
 
-use super::{SourceLine, Tracer, owned};
+use super::known::{answer, decided, handed_on};
+use super::{SourceLine, Tracer};
 use crate::Error;
+
+/// A region whose nodes are being listed.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Open {
+    /// It is a region of the graph: of that node.
+    Region(NodeId, RegionId),
+    /// The choice that the node stands for is made, and takes it: its nodes go where the choice stands.
+    Taken(NodeId),
+    /// It is never run: its nodes go nowhere.
+    Skipped,
+}
+
+/// Control flow whose subject is known. Until the graph is finished a node stands for what it yields.
+#[derive(Debug)]
+pub(super) struct Choice {
+    /// How many of them have begun.
+    begun: usize,
+    /// The region that is taken.
+    taken: usize,
+    /// The values of the parameters of that region.
+    params: Vec<Arg>,
+    /// What it hands over, once it is listed.
+    outputs: Vec<Arg>,
+}
 
 impl Tracer {
     /// Control flow that inputs decide: `if`, `while`, or a `match` or a `for` with the patterns that head its regions,
@@ -31,16 +56,35 @@ impl Tracer {
             }
             _ => Op::While,
         };
-        Ok(self.push(op, owned(args), name, ty.parse().unwrap_or_default(), place))
+        let args = self.resolved(args);
+        let choice = args.first().and_then(|subject| decided(&op, &self.seen(subject)));
+        let flow = self.push(op, args, name, ty.parse().unwrap_or_default(), place);
+        if let (Some((taken, params)), Some(id)) = (choice, flow.node()) {
+            self.choices.insert(id, Choice { begun: 0, taken, params, outputs: Vec::new() });
+        }
+        Ok(flow)
     }
 
     /// Begins the next region of such a node; what is listed up to [`Tracer::end`] is in it. Yields its parameters, of
     /// these names and types.
     pub fn begin<const N: usize>(&mut self, of: &Arg, params: [(&str, &str); N]) -> [Arg; N] {
-        let Some(owner) = of.node() else { return params.map(|_| Arg::None) };
+        let Some(owner) = of.node() else {
+            self.open.push(Open::Skipped);
+            return params.map(|_| Arg::None);
+        };
+        if let Some(choice) = self.choices.get_mut(&owner) {
+            choice.begun += 1;
+            if choice.begun != choice.taken + 1 {
+                self.open.push(Open::Skipped);
+                return params.map(|_| Arg::None);
+            }
+            self.open.push(Open::Taken(owner));
+            let mut values = std::mem::take(&mut choice.params).into_iter();
+            return params.map(|_| values.next().unwrap_or(Arg::None));
+        }
         let region = self.module.graph_mut().add_region_to(owner);
         let origin = self.module.graph().node(owner).origin.clone();
-        self.open.push((owner, region));
+        self.open.push(Open::Region(owner, region));
         params.map(|(name, ty)| {
             let ty = ty.parse().unwrap_or_default();
             Arg::Node(self.module.graph_mut().add_param(region, name, ty, origin.clone()))
@@ -49,7 +93,86 @@ impl Tracer {
 
     /// Ends the region that was begun last, which hands over these values.
     pub fn end(&mut self, outputs: &[&Arg]) {
-        self.push(Op::Yield, owned(outputs), "yield", Type::Unknown, "");
+        let outputs = self.resolved(outputs);
+        match self.open.last() {
+            Some(Open::Taken(owner)) => {
+                if let Some(choice) = self.choices.get_mut(owner) {
+                    choice.outputs = outputs;
+                }
+            }
+            _ => _ = self.push(Op::Yield, outputs, "yield", Type::Unknown, ""),
+        }
         self.open.pop();
+    }
+
+    /// Whether what is listed is never run.
+    pub(super) fn is_skipping(&self) -> bool {
+        matches!(self.open.last(), Some(Open::Skipped))
+    }
+
+    /// The region of the graph whose nodes are listed.
+    pub(super) fn region_of_nodes(&self) -> RegionId {
+        let region = self.open.iter().rev().find_map(|open| match open {
+            Open::Region(_, region) => Some(*region),
+            _ => None,
+        });
+        region.unwrap_or_else(|| self.module.graph().body())
+    }
+
+    /// The node of the graph in whose regions the walk is, outermost.
+    pub(super) fn outermost_flow(&self) -> Option<NodeId> {
+        self.open.iter().find_map(|open| match open {
+            Open::Region(owner, _) => Some(*owner),
+            _ => None,
+        })
+    }
+
+    /// The arguments, with what choices that are made have yielded in their place.
+    pub(super) fn resolved(&self, args: &[&Arg]) -> Vec<Arg> {
+        args.iter().map(|arg| self.resolve(arg)).collect()
+    }
+
+    /// The same of one.
+    pub(super) fn resolve(&self, arg: &Arg) -> Arg {
+        if self.choices.is_empty() {
+            return arg.clone();
+        }
+        arg.map_nodes(&mut |id| match self.choices.get(&id).map(|choice| choice.outputs.as_slice()) {
+            Some([one]) => one.clone(),
+            Some(parts) => HostOp::Tuple.of(parts.iter().cloned()),
+            None => Arg::Node(id),
+        })
+    }
+
+    /// The value of a host operation that what is known of its operands decides.
+    pub(super) fn known_value(&self, op: &HostOp, args: &[Arg]) -> Option<Arg> {
+        let seen: Vec<Arg> = args.iter().map(|arg| self.seen(arg)).collect();
+        answer(op, &seen).or_else(|| handed_on(op, args))
+    }
+
+    /// The argument, or what it was made as: an option that nothing changes before it is read here.
+    fn seen(&self, arg: &Arg) -> Arg {
+        let graph = self.module.graph();
+        let made = arg.node().map(|id| (id, graph.node(id)));
+        let Some((id, Node { op: Op::Host(host), args, .. })) = made else { return arg.clone() };
+        let may_change = |user: NodeId| {
+            let user = graph.node(user);
+            matches!(user.op, Op::Rust(_)) || user.does_on_host(&HostOp::changes)
+        };
+        // What stands behind the read in a loop runs before the next read.
+        let is_loop = |open: &Open| match open {
+            Open::Region(owner, _) => matches!(graph.node(*owner).op, Op::For(_) | Op::While),
+            _ => false,
+        };
+        let is_kept = !self.open.iter().any(is_loop) && !graph.users(id).into_iter().any(may_change);
+        if host.op == HostOp::Some && is_kept { HostOp::Some.of(args.iter().cloned()) } else { arg.clone() }
+    }
+
+    /// Erases the nodes that stood for choices.
+    pub(super) fn erase_choices(&mut self) {
+        for id in std::mem::take(&mut self.choices).into_keys() {
+            // Nothing reads them, as all that was pushed was resolved before.
+            let _ = self.module.graph_mut().erase_node(id);
+        }
     }
 }

@@ -141,7 +141,7 @@ impl Tracer {
 
     /// Keeps the module at a path, or the reason why it cannot be called.
     fn hold(&mut self, path: &str, share: impl FnOnce() -> Result<Rc<dyn Submodule>, Error>) {
-        if self.module.submodule(path).is_none() {
+        if !self.is_skipping() && self.module.submodule(path).is_none() {
             let module = share().unwrap_or_else(|error| Rc::new(Uncallable(error.to_string())));
             self.module.put_submodule(path.to_owned(), module);
         }
@@ -157,15 +157,18 @@ impl Tracer {
     /// The parameter or buffer that lies at `path`; one node however often it is read.
     pub fn tensor(&mut self, path: &str, tensor: &Tensor) -> Arg {
         let path = &self.path_of(path, address(tensor), TENSOR);
+        if self.is_skipping() {
+            return Arg::None;
+        }
         if let Some(&id) = self.tensors.get(path) {
             return Arg::Node(id);
         }
         let shape = tensor.size().iter().map(ToString::to_string).collect();
         let ty = Type::Tensor(fx_ir::TensorType { dtype: Some(short_name(tensor.kind())), shape: Some(shape) });
         let (op, name) = (Op::GetAttr(path.to_owned()), path.replace('.', "_"));
-        let arg = match self.open.first() {
+        let arg = match self.outermost_flow() {
             // Other regions may read it as well.
-            Some(&(outermost, _)) => {
+            Some(outermost) => {
                 let origin = self.origin("", &name);
                 Arg::Node(self.module.graph_mut().insert_before(outermost, op, Vec::new(), &name, ty, origin))
             }

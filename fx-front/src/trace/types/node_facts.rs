@@ -124,9 +124,18 @@ impl Tracer<'_> {
             Op::Placeholder => {
                 self.graph.scope_of(*id) == Some(self.graph.body()) || is_carried_param(&self.graph, *id)
             }
+            Op::TupleGet(_) if self.is_part_of_input(*id) => true,
             _ => self.is_spilled(value),
         };
         made_here && !matches!(ty, Ty::Tuple(_))
+    }
+
+    /// Whether it is a part of a tuple that the function is given.
+    fn is_part_of_input(&self, id: NodeId) -> bool {
+        let whole = self.graph.node(id).input(0);
+        whole.is_some_and(|whole| {
+            self.graph.node(whole).op == Op::Placeholder && self.graph.scope_of(whole) == Some(self.graph.body())
+        })
     }
 
     /// The node of a value; of what code yields beside the variables that it writes to, that of both.

@@ -4,6 +4,7 @@ pub mod calls;
 pub mod chains_of_helpers;
 pub mod dispatch;
 pub mod kinds;
+pub mod known_options;
 pub mod maps;
 pub mod modes;
 pub mod nested_chains;

@@ -1,0 +1,109 @@
+//! Options and truth values that the caller of a part knows: what they decide is decided when the graph is listed.
+//!
+//! A part of a model lists its nodes for any arguments. Where it is handed `None` or `Some(x)` itself, it asks for what is
+//! known, and a graph that is written for this one call would not ask.
+
+use fx_ir::{Arg, HostOp, Op, Pattern, pattern::Literal};
+
+/// What a pattern says of a value that may not be known whole.
+enum Matched {
+    /// It takes the value, and binds these parts of it, by number.
+    Yes(Vec<(usize, Arg)>),
+    No,
+    Unknown,
+}
+
+/// The region that control flow takes, and what its parameters are, where the subject tells.
+pub(super) fn decided(op: &Op, subject: &Arg) -> Option<(usize, Vec<Arg>)> {
+    match (op, subject) {
+        (Op::If, Arg::Bool(condition)) => Some((usize::from(!condition), Vec::new())),
+        (Op::Match(patterns), subject) => {
+            for (position, pattern) in patterns.iter().enumerate() {
+                match matched(pattern, subject) {
+                    Matched::Yes(mut bound) => {
+                        bound.sort_by_key(|(number, _)| *number);
+                        return Some((position, bound.into_iter().map(|(_, value)| value).collect()));
+                    }
+                    Matched::No => {}
+                    Matched::Unknown => return None,
+                }
+            }
+            None
+        }
+        _ => None,
+    }
+}
+
+fn matched(pattern: &Pattern, value: &Arg) -> Matched {
+    match (pattern, value) {
+        (Pattern::Wild, _) => Matched::Yes(Vec::new()),
+        (Pattern::Bind(number), value) => Matched::Yes(vec![(*number, value.clone())]),
+        (Pattern::Reference(inner), value) => matched(inner, value),
+        (Pattern::Literal(Literal::Bool(wanted)), Arg::Bool(is)) if wanted == is => Matched::Yes(Vec::new()),
+        (Pattern::Literal(Literal::Bool(_)), Arg::Bool(_)) => Matched::No,
+        (Pattern::None | Pattern::Some(_), value) => match (pattern, held(value)) {
+            (_, None) => Matched::Unknown,
+            (Pattern::Some(inner), Some(Some(held))) => matched(inner, held),
+            (Pattern::None, Some(None)) => Matched::Yes(Vec::new()),
+            _ => Matched::No,
+        },
+        (Pattern::Tuple(elements), Arg::Expr(expr)) if expr.op == HostOp::Tuple && elements.rest.is_none() => {
+            let mut bound = Vec::new();
+            let mut is_known = true;
+            for (pattern, part) in elements.items.iter().zip(&expr.args) {
+                match matched(pattern, part) {
+                    Matched::Yes(parts) => bound.extend(parts),
+                    Matched::No => return Matched::No,
+                    Matched::Unknown => is_known = false,
+                }
+            }
+            if is_known { Matched::Yes(bound) } else { Matched::Unknown }
+        }
+        _ => Matched::Unknown,
+    }
+}
+
+/// What an option holds, if it is known whether it holds something.
+fn held(option: &Arg) -> Option<Option<&Arg>> {
+    match option {
+        Arg::None => Some(None),
+        Arg::Expr(expr) => match (&expr.op, expr.args.as_slice()) {
+            (HostOp::Some, [held]) => Some(Some(held)),
+            (HostOp::NoneOf(_), _) => Some(None),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Whether it is known whether the option holds something.
+pub(super) fn is_known(value: &Arg) -> bool {
+    held(value).is_some()
+}
+
+/// The value of a host operation that asks an option, known as it is, what it holds.
+pub(super) fn answer(op: &HostOp, args: &[Arg]) -> Option<Arg> {
+    if let (HostOp::Not, [Arg::Bool(value)]) = (op, args) {
+        return Some(Arg::Bool(!value));
+    }
+    match (op, held(args.first()?)?, &args[1..]) {
+        (HostOp::Method(name), held, []) if name == "is_some" => Some(Arg::Bool(held.is_some())),
+        (HostOp::Method(name), held, []) if name == "is_none" => Some(Arg::Bool(held.is_none())),
+        (HostOp::Unwrap(_) | HostOp::UnwrapRef(_) | HostOp::UnwrapLoan(_), Some(held), []) => Some(held.clone()),
+        (HostOp::Method(name), held, [other]) if name == "unwrap_or" => Some(held.unwrap_or(other).clone()),
+        (HostOp::HandleOr, held, [other]) => Some(held.unwrap_or(other).clone()),
+        (HostOp::MapOption | HostOp::MapLoan, None, _) => Some(Arg::None),
+        _ => None,
+    }
+}
+
+/// The value of a host operation that hands on an option, known as it is.
+pub(super) fn handed_on(op: &HostOp, args: &[Arg]) -> Option<Arg> {
+    let [option] = args else { return None };
+    let hands_on = match op {
+        HostOp::Copied | HostOp::BorrowOption | HostOp::Use | HostOp::Ref => true,
+        HostOp::Method(name) => matches!(name.as_str(), "as_ref" | "as_deref" | "copied" | "cloned"),
+        _ => false,
+    };
+    (hands_on && is_known(option)).then(|| option.clone())
+}
