@@ -9,15 +9,17 @@ mod flow;
 mod known;
 mod live;
 mod modules;
+mod place;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
-use fx_ir::{Code, Effect, Graph, Host, HostOp, ModuleScope, Node, NodeId, Op, OpId, Origin, Place, Type};
+use fx_ir::{Code, Effect, Graph, Host, HostOp, ModuleScope, Node, NodeId, Op, OpId, Origin, Type};
 
 use self::flow::{Choice, Open};
 pub use self::live::{Live, Otherwise, Probe};
 pub use self::modules::AsLayer;
+pub use self::place::SourceLine;
 #[doc(hidden)]
 pub use crate::node;
 pub use fx_ir::Arg;
@@ -303,7 +305,7 @@ impl Tracer {
     pub fn finish(mut self, outputs: &[&Arg]) -> Result<GraphModule, Error> {
         self.push(Op::Yield, owned(outputs), "output", Type::Unknown, "");
         self.erase_choices();
-        self.erase_unread_structs();
+        self.erase_unread_aggregates();
         match self.module.graph().lint() {
             Ok(()) => Ok(self.module),
             Err(faults) => {
@@ -314,20 +316,6 @@ impl Tracer {
                     faults.join("; ")
                 );
                 Err(Error::Unsupported { what, help: "please report it with the model's source".to_owned() })
-            }
-        }
-    }
-}
-
-impl Tracer {
-    /// Erases the structs that parts yield and of which only fields are read.
-    fn erase_unread_structs(&mut self) {
-        let graph = self.module.graph_mut();
-        for id in graph.nodes().into_iter().rev() {
-            let is_struct = matches!(graph.node(id).op.host(), Some(HostOp::Struct(_)));
-            if is_struct && !graph.has_users(id) {
-                // A node without users is erased without fail.
-                let _ = graph.erase_node(id);
             }
         }
     }
@@ -348,23 +336,4 @@ fn host_op(name: &str, words: &[&str]) -> Option<HostOp> {
 
 fn owned(args: &[&Arg]) -> Vec<Arg> {
     args.iter().copied().cloned().collect()
-}
-
-/// Where a node comes from: a line of the file that the tracer is in, or a file and a line (`src/net.rs:4`).
-pub trait SourceLine: Copy {
-    /// The place, if there is one.
-    fn place(self, file: &str) -> Option<Place>;
-}
-
-impl SourceLine for usize {
-    fn place(self, file: &str) -> Option<Place> {
-        (self > 0).then(|| Place { file: file.to_owned(), line: self })
-    }
-}
-
-impl SourceLine for &str {
-    fn place(self, _: &str) -> Option<Place> {
-        let (file, line) = self.rsplit_once(':')?;
-        Some(Place { file: file.to_owned(), line: line.parse().unwrap_or_default() })
-    }
 }

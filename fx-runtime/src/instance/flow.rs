@@ -175,4 +175,16 @@ impl Tracer {
             let _ = self.module.graph_mut().erase_node(id);
         }
     }
+
+    /// Erases the structs and options that parts yield and of which only what they hold is read.
+    pub(super) fn erase_unread_aggregates(&mut self) {
+        let graph = self.module.graph_mut();
+        for id in graph.nodes().into_iter().rev() {
+            let is_aggregate = matches!(graph.node(id).op.host(), Some(HostOp::Struct(_) | HostOp::Some));
+            if is_aggregate && !graph.has_users(id) {
+                // A node without users is erased without fail.
+                let _ = graph.erase_node(id);
+            }
+        }
+    }
 }

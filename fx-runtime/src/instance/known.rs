@@ -41,10 +41,10 @@ fn matched(pattern: &Pattern, value: &Arg) -> Matched {
         (Pattern::Reference(inner), value) => matched(inner, value),
         (Pattern::Literal(Literal::Bool(wanted)), Arg::Bool(is)) if wanted == is => Matched::Yes(Vec::new()),
         (Pattern::Literal(Literal::Bool(_)), Arg::Bool(_)) => Matched::No,
-        (Pattern::None | Pattern::Some(_), value) => match (pattern, held(value)) {
+        (Pattern::None | Pattern::Some(_), value) => match (pattern, Held::by(value)) {
             (_, None) => Matched::Unknown,
-            (Pattern::Some(inner), Some(Some(held))) => matched(inner, held),
-            (Pattern::None, Some(None)) => Matched::Yes(Vec::new()),
+            (Pattern::Some(inner), Some(Held::Value(held))) => matched(inner, held),
+            (Pattern::None, Some(Held::Nothing)) => Matched::Yes(Vec::new()),
             _ => Matched::No,
         },
         (Pattern::Tuple(elements), Arg::Expr(expr)) if expr.op == HostOp::Tuple && elements.rest.is_none() => {
@@ -63,22 +63,38 @@ fn matched(pattern: &Pattern, value: &Arg) -> Matched {
     }
 }
 
-/// What an option holds, if it is known whether it holds something.
-fn held(option: &Arg) -> Option<Option<&Arg>> {
-    match option {
-        Arg::None => Some(None),
-        Arg::Expr(expr) => match (&expr.op, expr.args.as_slice()) {
-            (HostOp::Some, [held]) => Some(Some(held)),
-            (HostOp::NoneOf(_), _) => Some(None),
+/// What an option holds.
+enum Held<'a> {
+    Nothing,
+    Value(&'a Arg),
+}
+
+impl<'a> Held<'a> {
+    /// What the option holds; `None` where that is not known.
+    fn by(option: &'a Arg) -> Option<Held<'a>> {
+        match option {
+            Arg::None => Some(Held::Nothing),
+            Arg::Expr(expr) => match (&expr.op, expr.args.as_slice()) {
+                (HostOp::Some, [held]) => Some(Held::Value(held)),
+                (HostOp::NoneOf(_), _) => Some(Held::Nothing),
+                _ => None,
+            },
             _ => None,
-        },
-        _ => None,
+        }
+    }
+
+    /// The value, or the other where there is none.
+    fn or(self, other: &'a Arg) -> &'a Arg {
+        match self {
+            Held::Value(held) => held,
+            Held::Nothing => other,
+        }
     }
 }
 
 /// Whether it is known whether the option holds something.
 pub(super) fn is_known(value: &Arg) -> bool {
-    held(value).is_some()
+    Held::by(value).is_some()
 }
 
 /// The value of a host operation that asks an option, known as it is, what it holds.
@@ -86,13 +102,17 @@ pub(super) fn answer(op: &HostOp, args: &[Arg]) -> Option<Arg> {
     if let (HostOp::Not, [Arg::Bool(value)]) = (op, args) {
         return Some(Arg::Bool(!value));
     }
-    match (op, held(args.first()?)?, &args[1..]) {
-        (HostOp::Method(name), held, []) if name == "is_some" => Some(Arg::Bool(held.is_some())),
-        (HostOp::Method(name), held, []) if name == "is_none" => Some(Arg::Bool(held.is_none())),
-        (HostOp::Unwrap(_) | HostOp::UnwrapRef(_) | HostOp::UnwrapLoan(_), Some(held), []) => Some(held.clone()),
-        (HostOp::Method(name), held, [other]) if name == "unwrap_or" => Some(held.unwrap_or(other).clone()),
-        (HostOp::HandleOr, held, [other]) => Some(held.unwrap_or(other).clone()),
-        (HostOp::MapOption | HostOp::MapLoan, None, _) => Some(Arg::None),
+    let held = Held::by(args.first()?)?;
+    match (op, &args[1..]) {
+        (HostOp::Method(name), []) if name == "is_some" => Some(Arg::Bool(matches!(held, Held::Value(_)))),
+        (HostOp::Method(name), []) if name == "is_none" => Some(Arg::Bool(matches!(held, Held::Nothing))),
+        (HostOp::Method(name), [other]) if name == "unwrap_or" => Some(held.or(other).clone()),
+        (HostOp::HandleOr, [other]) => Some(held.or(other).clone()),
+        (HostOp::Unwrap(_) | HostOp::UnwrapRef(_) | HostOp::UnwrapLoan(_), []) => match held {
+            Held::Value(held) => Some(held.clone()),
+            Held::Nothing => None,
+        },
+        (HostOp::MapOption | HostOp::MapLoan, _) if matches!(held, Held::Nothing) => Some(Arg::None),
         _ => None,
     }
 }
