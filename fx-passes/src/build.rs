@@ -220,15 +220,19 @@ impl Build {
         for one in all.iter_mut() {
             if let Prepared::Graphs(graphs) = one {
                 graphs.outlined = self.outlined(index, (&graphs.traced, &graphs.optimized), &parts);
-                graphs.listed = listed(index, &graphs.traced, &listing, false);
-                graphs.in_training = in_training(index, &graphs.traced);
             }
         }
-        let mut graphs: Vec<&mut Graphs> = all.iter_mut().filter_map(Prepared::graphs_mut).collect();
+        let graphs: Vec<&mut Graphs> = all.iter_mut().filter_map(Prepared::graphs_mut).collect();
         let read: Vec<&Graphs> = graphs.iter().map(|graphs| &**graphs).collect();
-        for (at, (listed, modes)) in in_both_modes(index, &read, &listing) {
-            let of = &mut *graphs[at];
-            (of.listed, of.in_training, of.modes) = (listed, None, Some(modes));
+        let mut both = in_both_modes(index, &read, &listing);
+        for (at, of) in graphs.into_iter().enumerate() {
+            match both.remove(&at) {
+                Some((listed, modes)) => (of.listed, of.modes) = (listed, Some(modes)),
+                None => {
+                    of.listed = listed(index, &of.traced, &listing, false);
+                    of.in_training = in_training(index, &of.traced);
+                }
+            }
         }
         let called =
             all.iter().filter_map(Prepared::graphs).flat_map(|graphs| graphs.listed.as_ref().unwrap_or(&graphs.traced));

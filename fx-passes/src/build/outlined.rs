@@ -109,11 +109,12 @@ pub(super) fn in_both_modes(
     all: &[&Graphs],
     listing: &BTreeMap<usize, (String, String)>,
 ) -> BTreeMap<usize, (Option<Vec<Traced>>, ModeUses)> {
-    let is_candidate = |of: &Graphs| match (of.traced.as_slice(), of.in_training.as_deref()) {
-        ([traced], Some([again])) => traced.model.is_some() && mode_uses(&traced.graph, &again.graph).is_some(),
+    let is_candidate = |at: &usize| match all[*at].traced.as_slice() {
+        [traced] => traced.model.is_some() && has_mode(&all[*at].traced),
         _ => false,
     };
-    let mut candidates: BTreeSet<usize> = (0..all.len()).filter(|&at| is_candidate(all[at])).collect();
+    let mut candidates: BTreeSet<usize> = (0..all.len()).filter(is_candidate).collect();
+    let mut found: BTreeMap<usize, (Option<Vec<Traced>>, ModeUses)> = BTreeMap::new();
     loop {
         let is_listed = |item: usize| {
             let at = all.iter().position(|of| of.traced.iter().any(|traced| traced.item == item));
@@ -121,20 +122,35 @@ pub(super) fn in_both_modes(
         };
         let parts: BTreeMap<usize, (String, String)> =
             listing.iter().filter(|(item, _)| is_listed(**item)).map(|(&item, name)| (item, name.clone())).collect();
-        let graphs_of = |&at: &usize| {
-            let eval = listed(index, &all[at].traced, &parts, false);
-            let [traced] = eval.as_ref().unwrap_or(&all[at].traced).as_slice() else { return None };
-            let outlined = eval.as_ref().and_then(|_| listed(index, &all[at].traced, &parts, true));
-            let again = if eval.is_some() { &outlined } else { &all[at].in_training };
-            let uses = mode_uses(&traced.graph, &again.as_ref()?.first()?.graph)?;
-            Some((at, (eval, uses)))
+        // What calls none of the parts that turned out not to be stays as it was found.
+        let is_kept = |(listed, _): &(Option<Vec<Traced>>, ModeUses)| {
+            listed
+                .iter()
+                .flatten()
+                .flat_map(|traced| called_by(&traced.graph))
+                .all(|name| parts.values().any(|part| *part == name))
         };
-        let found: BTreeMap<_, _> = candidates.iter().filter_map(graphs_of).collect();
+        found.retain(|_, of| is_kept(of));
+        let again: Vec<usize> = candidates.iter().copied().filter(|at| !found.contains_key(at)).collect();
+        found.extend(again.into_iter().filter_map(|at| Some((at, both_modes_of(index, all[at], &parts)?))));
         if found.len() == candidates.len() {
             return found;
         }
-        candidates = found.into_keys().collect();
+        candidates = found.keys().copied().collect();
     }
+}
+
+/// The graph of one type with these parts as calls, and where it says the mode; `None` where it differs in more in training.
+fn both_modes_of(
+    index: &Index,
+    of: &Graphs,
+    parts: &BTreeMap<usize, (String, String)>,
+) -> Option<(Option<Vec<Traced>>, ModeUses)> {
+    let eval = listed(index, &of.traced, parts, false);
+    let [traced] = eval.as_ref().unwrap_or(&of.traced).as_slice() else { return None };
+    let again = if eval.is_some() { listed(index, &of.traced, parts, true) } else { in_training(index, &of.traced) };
+    let uses = mode_uses(&traced.graph, &again?.first()?.graph)?;
+    Some((eval, uses))
 }
 
 /// The parts that the graph calls, each by the path of its type and the name of the function.
