@@ -145,6 +145,9 @@ methods! {
     Float sinh 0 => Receiver, numbers::float1(f64::sinh, f32::sinh);
     Float cosh 0 => Receiver, numbers::float1(f64::cosh, f32::cosh);
     Float tanh 0 => Receiver, numbers::float1(f64::tanh, f32::tanh);
+    Float asinh 0 => Receiver, numbers::float1(f64::asinh, f32::asinh);
+    Float acosh 0 => Receiver, numbers::float1(f64::acosh, f32::acosh);
+    Float atanh 0 => Receiver, numbers::float1(f64::atanh, f32::atanh);
     Float abs 0 => Receiver, numbers::float1(f64::abs, f32::abs);
     Float signum 0 => Receiver, numbers::float1(f64::signum, f32::signum);
     Float recip 0 => Receiver, numbers::float1(f64::recip, f32::recip);
