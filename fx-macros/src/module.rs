@@ -11,7 +11,7 @@ use quote::{format_ident, quote, quote_spanned};
 use syn::{Data, DeriveInput, Member, Type, spanned::Spanned};
 
 use self::bounds::bounded;
-use crate::function;
+use crate::{function, state};
 
 mod bounds;
 mod variants;
@@ -29,7 +29,8 @@ pub(crate) fn expand(item: TokenStream) -> TokenStream {
                 (module(&item, &fields), accessors(&item, &fields))
             };
             let module = faults.is_empty().then_some(module);
-            quote!(#module #accessors #faults)
+            let state = faults.is_empty().then(|| state::of_module(&item)).flatten();
+            quote!(#module #state #accessors #faults)
         }
         Err(error) => error.to_compile_error(),
     }

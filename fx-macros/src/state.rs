@@ -2,21 +2,78 @@
 
 use proc_macro2::TokenStream;
 use quote::quote;
-use syn::{Data, DeriveInput, Expr, Field, Fields, Generics, Ident, Member, MetaNameValue};
+use syn::{Data, DeriveInput, Expr, Field, Fields, Generics, Ident, Member, MetaNameValue, Type};
 
 /// The whole expansion.
 pub(crate) fn expand(item: TokenStream) -> TokenStream {
     match syn::parse2::<DeriveInput>(item) {
-        Ok(item) => state(&item).unwrap_or_else(|error| error.to_compile_error()),
+        Ok(item) => state(&item, Each::State).unwrap_or_else(|error| error.to_compile_error()),
         Err(error) => error.to_compile_error(),
     }
 }
 
-fn state(item: &DeriveInput) -> syn::Result<TokenStream> {
-    let (save, load) = match &item.data {
-        Data::Struct(data) => of_struct(&data.fields),
+/// The state of a type of the user's that is a module. A field whose type has none is told when a value is saved.
+pub(crate) fn of_module(item: &DeriveInput) -> Option<TokenStream> {
+    if !item.generics.params.is_empty() {
+        return None;
+    }
+    let mut item = item.clone();
+    // What attributes say is said to `Module`.
+    match &mut item.data {
+        Data::Struct(data) => data.fields.iter_mut().for_each(|field| field.attrs.clear()),
         Data::Enum(data) => {
-            let variants = data.variants.iter().map(|variant| of_variant(&variant.ident, &variant.fields));
+            data.variants.iter_mut().flat_map(|variant| &mut variant.fields).for_each(|field| field.attrs.clear());
+        }
+        Data::Union(_) => return None,
+    }
+    state(&item, Each::Own).ok()
+}
+
+/// How a field is saved.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Each {
+    /// Its type has a state.
+    State,
+    /// Its type may have a state.
+    Own,
+}
+
+impl Each {
+    /// Saves what the reference `at` leads to.
+    fn save(self, ty: &Type, at: &TokenStream) -> TokenStream {
+        match self {
+            Each::State => quote!(::fx_runtime::frozen::State::save(#at, to)?;),
+            Each::Own => quote!(::fx_runtime::save_own!(to, #ty, #at)?;),
+        }
+    }
+
+    fn save_field(self, name: &str, ty: &Type, at: &TokenStream) -> TokenStream {
+        match self {
+            Each::State => quote!(to.field(#name, #at)?;),
+            Each::Own => quote!(to.within(#name, |to| ::fx_runtime::save_own!(to, #ty, #at))?;),
+        }
+    }
+
+    fn load(self, ty: &Type) -> TokenStream {
+        match self {
+            Each::State => quote!(::fx_runtime::frozen::State::load(from)?),
+            Each::Own => quote!(::fx_runtime::load_own!(from, #ty)?),
+        }
+    }
+
+    fn load_field(self, name: &str, ty: &Type) -> TokenStream {
+        match self {
+            Each::State => quote!(from.field(#name)?),
+            Each::Own => quote!(from.within(#name, |from| ::fx_runtime::load_own!(from, #ty))?),
+        }
+    }
+}
+
+fn state(item: &DeriveInput, each: Each) -> syn::Result<TokenStream> {
+    let (save, load) = match &item.data {
+        Data::Struct(data) => of_struct(&data.fields, each),
+        Data::Enum(data) => {
+            let variants = data.variants.iter().map(|variant| of_variant(&variant.ident, &variant.fields, each));
             let (saves, loads): (Vec<_>, Vec<_>) = variants.unzip();
             (
                 quote!(match self { #(#saves)* }),
@@ -46,52 +103,59 @@ fn state(item: &DeriveInput) -> syn::Result<TokenStream> {
     })
 }
 
-fn of_struct(fields: &Fields) -> (TokenStream, TokenStream) {
-    let saves = saved(fields).map(|(member, name)| quote!(to.field(#name, &self.#member)?;));
-    let loads = loads(fields);
+fn of_struct(fields: &Fields, each: Each) -> (TokenStream, TokenStream) {
+    let saves = saved(fields).map(|(member, name, ty)| each.save_field(&name, ty, &quote!(&self.#member)));
+    let loads = loads(fields, each);
     (quote!(#(#saves)*), quote!(::core::result::Result::Ok(Self { #(#loads),* })))
 }
 
 /// A variant is known by its name; where it holds one thing, that has no name of its own.
-fn of_variant(variant: &Ident, fields: &Fields) -> (TokenStream, TokenStream) {
+fn of_variant(variant: &Ident, fields: &Fields, each: Each) -> (TokenStream, TokenStream) {
     let name = variant.to_string();
     if let Fields::Unnamed(one) = fields
         && one.unnamed.len() == 1
     {
+        let ty = &one.unnamed[0].ty;
+        let (save, load) = (each.save(ty, &quote!(inner)), each.load(ty));
         return (
-            quote!(Self::#variant(inner) => { to.choose(#name); ::fx_runtime::frozen::State::save(inner, to)?; }),
-            quote!(#name => ::core::result::Result::Ok(Self::#variant(::fx_runtime::frozen::State::load(from)?)),),
+            quote!(Self::#variant(inner) => { to.choose(#name); #save }),
+            quote!(#name => ::core::result::Result::Ok(Self::#variant(#load)),),
         );
     }
-    let (members, names): (Vec<_>, Vec<_>) = saved(fields).unzip();
-    let locals: Vec<Ident> = names.iter().map(|name| quote::format_ident!("field_{name}")).collect();
-    let loads = loads(fields);
+    let parts: Vec<(Member, String, &Type)> = saved(fields).collect();
+    let members = parts.iter().map(|(member, ..)| member);
+    let locals: Vec<Ident> = parts.iter().map(|(_, name, _)| quote::format_ident!("field_{name}")).collect();
+    let saves = parts.iter().zip(&locals).map(|((_, name, ty), local)| each.save_field(name, ty, &quote!(#local)));
+    let loads = loads(fields, each);
     (
         quote! {
             Self::#variant { #(#members: #locals,)* .. } => {
                 to.choose(#name);
-                #(to.field(#names, #locals)?;)*
+                #(#saves)*
             }
         },
         quote!(#name => ::core::result::Result::Ok(Self::#variant { #(#loads),* }),),
     )
 }
 
-/// The fields that are saved, with their names in the file.
-fn saved(fields: &Fields) -> impl Iterator<Item = (Member, String)> + '_ {
-    fields.members().zip(fields).filter(|(_, field)| default(field).is_none()).map(|(member, _)| {
+/// The fields that are saved, with their names in the file and their types.
+fn saved(fields: &Fields) -> impl Iterator<Item = (Member, String, &Type)> + '_ {
+    fields.members().zip(fields).filter(|(_, field)| default(field).is_none()).map(|(member, field)| {
         let name = plain_name(&member);
-        (member, name)
+        (member, name, &field.ty)
     })
 }
 
-fn loads(fields: &Fields) -> Vec<TokenStream> {
+fn loads(fields: &Fields, each: Each) -> Vec<TokenStream> {
     let load = |(member, field): (Member, &Field)| {
         let name = plain_name(&member);
         match default(field) {
             Some(Ok(value)) => quote!(#member: #value),
             Some(Err(error)) => error.to_compile_error(),
-            None => quote!(#member: from.field(#name)?),
+            None => {
+                let load = each.load_field(&name, &field.ty);
+                quote!(#member: #load)
+            }
         }
     };
     fields.members().zip(fields).map(load).collect()

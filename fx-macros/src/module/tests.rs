@@ -49,6 +49,34 @@ fn named_fields() {
             }
             ::fx_runtime::register_module!(Head);
             #[automatically_derived]
+            #[allow(unused_variables)]
+            impl ::fx_runtime::frozen::State for Head {
+                #[inline]
+                fn save(&self, to: &mut ::fx_runtime::frozen::Saver) -> ::fx_runtime::Result<()> {
+                    to.within("fc", |to| ::fx_runtime::save_own!(to, nn::Linear, & self.fc))?;
+                    to.within("mean", |to| ::fx_runtime::save_own!(to, Tensor, & self.mean))?;
+                    to.within(
+                        "scale",
+                        |to| ::fx_runtime::save_own!(to, Option < Tensor >, & self.scale),
+                    )?;
+                    to.within("in", |to| ::fx_runtime::save_own!(to, i64, & self.r#in))?;
+                    ::core::result::Result::Ok(())
+                }
+                #[inline]
+                fn load(from: &mut ::fx_runtime::frozen::Loader) -> ::fx_runtime::Result<Self> {
+                    ::core::result::Result::Ok(Self {
+                        fc: from.within("fc", |from| ::fx_runtime::load_own!(from, nn::Linear))?,
+                        mean: from.within("mean", |from| ::fx_runtime::load_own!(from, Tensor))?,
+                        scale: from
+                            .within(
+                                "scale",
+                                |from| ::fx_runtime::load_own!(from, Option < Tensor >),
+                            )?,
+                        r#in: from.within("in", |from| ::fx_runtime::load_own!(from, i64))?,
+                    })
+                }
+            }
+            #[automatically_derived]
             #[allow(dead_code, private_interfaces, non_snake_case)]
             impl Head {
                 #[doc(hidden)]
@@ -175,6 +203,18 @@ fn unit_structs() {
                 }
             }
             ::fx_runtime::register_module!(Mish);
+            #[automatically_derived]
+            #[allow(unused_variables)]
+            impl ::fx_runtime::frozen::State for Mish {
+                #[inline]
+                fn save(&self, to: &mut ::fx_runtime::frozen::Saver) -> ::fx_runtime::Result<()> {
+                    ::core::result::Result::Ok(())
+                }
+                #[inline]
+                fn load(from: &mut ::fx_runtime::frozen::Loader) -> ::fx_runtime::Result<Self> {
+                    ::core::result::Result::Ok(Self {})
+                }
+            }
         "#]],
     );
 }

@@ -1,8 +1,9 @@
 //! The frozen type: a struct a scope, an enum a choice.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use fx_ir::NodeId;
+use fx_ir::{HostOp, NodeId};
 
 use super::QUIET;
 use super::{
@@ -49,6 +50,20 @@ impl Emitter<'_> {
             if let Shape::Choice(name, variants) = &decided.shape {
                 out.push_str(&self.choice(name, variants, decided));
             }
+        }
+        let captured = self.plan.stored.values().filter_map(|stored| match &stored.kind {
+            Holder::Captured(name) => Some(name.as_str()),
+            _ => None,
+        });
+        let cells = self.graph.nodes().into_iter().filter_map(|id| match self.graph.node(id).op.host() {
+            Some(HostOp::ForeignCell((ty, _))) => Some(ty.as_str()),
+            _ => None,
+        });
+        let own: BTreeSet<&str> = captured.chain(cells).collect();
+        if !own.is_empty() {
+            let types = own.into_iter().collect::<Vec<&str>>().join(", ");
+            // Writing to a string cannot fail.
+            let _ = writeln!(out, "::fx_runtime::own_state!({types});");
         }
         out
     }

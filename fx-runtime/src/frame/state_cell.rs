@@ -89,14 +89,22 @@ impl<T: CellValue + Send + 'static> StateCell<T> {
     pub fn value(&self) -> Result<T, Error> {
         handles(&*self.lock())
     }
+}
 
-    /// Hands over what the field was when the model was frozen.
-    pub(crate) fn with_start<R>(&self, f: impl FnOnce(&T) -> R) -> R {
-        f(&self.cell.start())
+impl<T: Clone + Send + 'static> StateCell<T, Foreign> {
+    /// A cell of a model that is read from a file.
+    pub(crate) fn loaded_own(frame: &Frame, start: T) -> Self {
+        let cell = Cell::new(start.clone(), start, |value: &T| Ok(value.clone()));
+        Self::new(frame, None, cell)
     }
 }
 
 impl<T, S> StateCell<T, S> {
+    /// Hands over what the field was when the model was frozen.
+    pub(crate) fn with_start<R>(&self, f: impl FnOnce(&T) -> R) -> R {
+        f(&self.cell.start())
+    }
+
     /// The value as it is now; nobody waits for it.
     pub fn lock(&self) -> MutexGuard<'_, T> {
         self.cell.now()

@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::Result;
 use crate::registry::Registration;
+use crate::saved::own::OwnState;
 use crate::saved::{Loader, Saver, State};
 
 /// Makes any `Send` value shareable by letting one thread at a time see it.
@@ -77,10 +78,13 @@ pub mod probe {
     }
 }
 
-/// A layer of the runtime's is saved; a value of the program's own has no form in a file.
+/// A layer of the runtime's is saved, and a value of the program's own where its type has a state.
 impl<T: 'static> State for Captured<T> {
     fn save(&self, to: &mut Saver) -> Result<()> {
         let value = self.lock();
+        if let Some(saved) = OwnState::save(&*value, to) {
+            return saved;
+        }
         let saved = Registration::find(&*value).and_then(|registration| registration.save(&*value, to));
         saved.unwrap_or_else(|| {
             to.refuse(std::any::type_name::<T>());
@@ -89,6 +93,9 @@ impl<T: 'static> State for Captured<T> {
     }
 
     fn load(from: &mut Loader) -> Result<Self> {
+        if let Some(own) = OwnState::load(from) {
+            return own.map(Self::new);
+        }
         let layer = Registration::load(from)?.downcast::<T>();
         layer.map_or_else(|_| from.unknown_choice(), |layer| Ok(Self::new(*layer)))
     }

@@ -79,6 +79,6 @@ pub use crate::ffi::Param;
 pub use crate::frame::state_cell::{CellValue, Foreign, Saved, StateCell, handles};
 pub use crate::frame::{Frame, Freezing, Scope};
 pub use crate::nn::chain;
-pub use crate::saved::{Loader, Saver, State};
+pub use crate::saved::{Loader, Saver, State, own};
 #[doc(hidden)]
 pub use crate::saved::{load, save};

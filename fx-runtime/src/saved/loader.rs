@@ -92,7 +92,7 @@ impl Loader {
     }
 
     /// Goes one step down in the names.
-    pub(crate) fn within<R>(&mut self, name: &str, f: impl FnOnce(&mut Self) -> R) -> R {
+    pub fn within<R>(&mut self, name: &str, f: impl FnOnce(&mut Self) -> R) -> R {
         let outer = self.path.len();
         descend(&mut self.path, name);
         let result = f(self);

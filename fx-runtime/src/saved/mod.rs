@@ -13,6 +13,8 @@ mod file;
 mod kernels;
 mod loader;
 mod options;
+#[doc(hidden)]
+pub mod own;
 mod saver;
 mod state_cell;
 mod values;
@@ -56,7 +58,8 @@ pub fn save(model: &impl State, frame: &Frame, graph: &str, path: &Path) -> Resu
         let parts = saver.refused().iter().map(|part| format!("`{part}`")).collect::<Vec<_>>().join(", ");
         return Err(Error::Unsupported {
             what: format!("saving a frozen `{}` that holds values of the program's own ({parts})", frame.model()),
-            help: "freeze the model anew where it is used, or write the code that reads them with tensors and numbers"
+            help: "derive `fx_runtime::frozen::State` for their types (`#[derive(Module)]` gives it too), or freeze the model \
+                   anew where it is used"
                 .to_owned(),
         });
     }

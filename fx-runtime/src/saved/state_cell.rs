@@ -1,5 +1,6 @@
 //! What calls write to: saved as it was when the model was frozen, and one cell again where it was one.
 
+use super::own::OwnState;
 use super::{Loader, Saver, State};
 use crate::Result;
 use crate::frame::state_cell::{CellValue, Foreign, Saved, StateCell};
@@ -20,14 +21,19 @@ impl<T: State + CellValue + Send + 'static> State for StateCell<T, Saved> {
     }
 }
 
-/// A value of the program's own has no form in a file.
+/// A value of the program's own has the form in a file that its type gives it.
 impl<T: 'static> State for StateCell<T, Foreign> {
     fn save(&self, to: &mut Saver) -> Result<()> {
-        to.refuse(std::any::type_name::<T>());
-        Ok(())
+        if to.has(self.address()) {
+            return Ok(());
+        }
+        self.with_start(|start| OwnState::save(start, to)).unwrap_or_else(|| {
+            to.refuse(std::any::type_name::<T>());
+            Ok(())
+        })
     }
 
     fn load(from: &mut Loader) -> Result<Self> {
-        from.unknown_choice()
+        from.once(OwnState::load_cell)
     }
 }

@@ -1,5 +1,6 @@
 //! Files that are whole, and files that are not: what comes back, and what is said.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 use tch::{Device, Kind};
@@ -306,6 +307,78 @@ fn a_captured_layer_comes_back() {
     let (saved, loaded) = round_trip(oracle::frame(Freeze::new()), Captured::new(norm));
     let [saved, loaded] = [saved, loaded].map(|norm| norm.lock().forward(&x));
     assert_eq!(loaded, saved);
+}
+
+#[derive(Debug, crate::Module)]
+struct OwnBlock {
+    norm: nn::LayerNorm,
+    scale: Option<f64>,
+    sizes: Vec<(i64, String)>,
+    act: OwnAct,
+    #[module(skip)]
+    table: HashMap<String, Vec<i64>>,
+}
+
+#[derive(Debug, crate::Module)]
+enum OwnAct {
+    Relu,
+    Leaky(f64),
+    Scaled { by: Tensor },
+}
+
+#[derive(Debug, Clone, PartialEq, crate::frozen::State)]
+struct OwnConfig {
+    width: i64,
+    name: String,
+}
+
+crate::own_state!(Vec<OwnBlock>, OwnConfig, std::time::Duration);
+
+/// A module with a part that no file has.
+#[derive(Debug, crate::Module)]
+struct OwnClock {
+    norm: nn::LayerNorm,
+    since: std::time::Duration,
+}
+
+crate::own_state!(OwnClock);
+
+fn own_block(act: OwnAct) -> OwnBlock {
+    let vs = VarStore::new(Device::Cpu);
+    OwnBlock {
+        norm: nn::layer_norm(vs.root(), vec![8], nn::LayerNormConfig { eps: 0.25, ..Default::default() }),
+        scale: Some(0.1),
+        sizes: vec![(1, "one".to_owned()), (2, String::new())],
+        act,
+        table: [("b".to_owned(), vec![2, 3]), ("a".to_owned(), Vec::new())].into(),
+    }
+}
+
+#[test]
+fn captured_values_of_own_types_come_back() {
+    let acts = [OwnAct::Relu, OwnAct::Leaky(0.5), OwnAct::Scaled { by: randn(&[3], Kind::Float) }];
+    let blocks: Vec<OwnBlock> = acts.into_iter().map(own_block).collect();
+    let (saved, loaded) = round_trip(oracle::frame(Freeze::new()), Captured::new(blocks));
+    let (saved, loaded) = (saved.lock(), loaded.lock());
+    assert_eq!(saved.len(), loaded.len());
+    let x = randn(&[2, 8], Kind::Float);
+    for (saved, loaded) in saved.iter().zip(&*loaded) {
+        assert_eq!(loaded.norm.forward(&x), saved.norm.forward(&x));
+        assert_eq!(format!("{:?}", loaded.act), format!("{:?}", saved.act));
+        assert_eq!((loaded.scale, &loaded.sizes, &loaded.table), (saved.scale, &saved.sizes, &saved.table));
+    }
+    let config = OwnConfig { width: 3, name: "wide\nand = new".to_owned() };
+    let (saved, loaded) = round_trip(oracle::frame(Freeze::new()), Captured::new(config));
+    assert_eq!(*saved.lock(), *loaded.lock());
+}
+
+#[test]
+fn a_part_of_an_own_value_that_cannot_be_saved_is_named() {
+    let vs = VarStore::new(Device::Cpu);
+    let norm = nn::layer_norm(vs.root(), vec![8], Default::default());
+    let clock = Captured::new(OwnClock { norm, since: std::time::Duration::ZERO });
+    let error = Scratch::new().save(oracle::frame(Freeze::new()), clock).err().unwrap().to_string();
+    assert!(error.contains("`part.since: core::time::Duration`"), "{error}");
 }
 
 #[test]

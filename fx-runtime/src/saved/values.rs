@@ -1,6 +1,7 @@
 //! What is not a tensor, as text that reads back to the same value: numbers to the last bit, lists, options.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::hash::Hash;
 use std::sync::Arc;
 
 use tch::nn::{GRUState, LSTMState};
@@ -107,6 +108,43 @@ impl<T: State, const N: usize> State for [T; N] {
         let items: Vec<T> = (0..N).map(|index| from.field(&index.to_string())).collect::<Result<_>>()?;
         items.try_into().map_err(|_| Error::Refused(format!("a list of {N} has lost an element")))
     }
+}
+
+/// In the order of the keys.
+impl<K: State + Ord, V: State> State for BTreeMap<K, V> {
+    fn save(&self, to: &mut Saver) -> Result<()> {
+        save_entries(self.iter(), to)
+    }
+
+    fn load(from: &mut Loader) -> Result<Self> {
+        Ok(Vec::<(K, V)>::load(from)?.into_iter().collect())
+    }
+}
+
+/// In the order of the keys, so that the same map gives the same file.
+impl<K: State + Ord + Hash, V: State> State for HashMap<K, V> {
+    fn save(&self, to: &mut Saver) -> Result<()> {
+        save_entries(self.iter().collect::<BTreeMap<&K, &V>>(), to)
+    }
+
+    fn load(from: &mut Loader) -> Result<Self> {
+        Ok(Vec::<(K, V)>::load(from)?.into_iter().collect())
+    }
+}
+
+/// As a list of pairs is saved.
+fn save_entries<'m, K: State + 'm, V: State + 'm>(
+    entries: impl IntoIterator<Item = (&'m K, &'m V)>,
+    to: &mut Saver,
+) -> Result<()> {
+    let entries: Vec<(&K, &V)> = entries.into_iter().collect();
+    to.note(LENGTH, &entries.len());
+    entries.into_iter().enumerate().try_for_each(|(index, (key, value))| {
+        to.within(&index.to_string(), |to| {
+            to.field("0", key)?;
+            to.field("1", value)
+        })
+    })
 }
 
 macro_rules! part_by_part {

@@ -5,4 +5,5 @@ pub mod handed_in_and_out;
 pub mod kept;
 pub mod lent;
 pub mod optional;
+pub mod own_types;
 pub mod solvers;
