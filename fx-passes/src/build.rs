@@ -226,12 +226,11 @@ impl Build {
         let read: Vec<&Graphs> = graphs.iter().map(|graphs| &**graphs).collect();
         let mut both = in_both_modes(index, &read, &listing);
         for (at, of) in graphs.into_iter().enumerate() {
-            match both.remove(&at) {
-                Some((listed, modes)) => (of.listed, of.modes) = (listed, Some(modes)),
-                None => {
-                    of.listed = listed(index, &of.traced, &listing, false);
-                    of.in_training = in_training(index, &of.traced);
-                }
+            if let Some((listed, modes)) = both.remove(&at) {
+                (of.listed, of.modes) = (listed, Some(modes));
+            } else {
+                of.listed = listed(index, &of.traced, &listing, false);
+                of.in_training = in_training(index, &of.traced);
             }
         }
         let called =
