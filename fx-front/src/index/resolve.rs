@@ -46,6 +46,7 @@ impl Index {
                 // The path as it was is one that a module of the crate does not have.
                 Resolved::External(outer)
                     if outer != path
+                        && (outer != full || !self.begins_in_crate(module, &glob.path))
                         && !outer.starts_with("crate")
                         && (is_known_external(&outer) || self.is_ours(module, &glob.path, fuel / 2)) =>
                 {
@@ -55,6 +56,12 @@ impl Index {
             }
         }
         Resolved::External(path.to_owned())
+    }
+
+    /// Returns whether the first step of the path, written in `module`, is a module of the crate.
+    fn begins_in_crate(&self, module: &str, path: &str) -> bool {
+        let first = path.split("::").next().unwrap_or(path);
+        ["crate", "self", "super"].contains(&first) || self.modules.contains_key(&format!("{module}::{first}"))
     }
 
     /// Is the path, written in `module`, that of a module of the crate? Such a one says itself what it imports.

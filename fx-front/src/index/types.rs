@@ -116,6 +116,8 @@ impl Index {
             "Option" => return Ty::Option(Box::new(argument(0))),
             "Result" => return Ty::Result(Box::new(argument(0))),
             "Vec" | "VecDeque" => return Ty::List(Box::new(argument(0))),
+            // A number behind a pointer is read through it, which a field of that type does not show.
+            "Box" | "Arc" | "Rc" if is_scalar(&argument(0)) => return Ty::Unknown,
             "Box" | "Arc" | "Rc" => return argument(0),
             "Cow" if matches!(argument(0), Ty::List(_)) && self.is_external(module, path) => return argument(0),
             _ => {}
@@ -224,4 +226,9 @@ fn external_ty(full: &str, written: &str) -> Ty {
 
 fn ty_text(path: &syn::Path) -> String {
     path.to_token_stream().to_string().replace(' ', "")
+}
+
+/// Whether it is a number, a truth value or a character.
+fn is_scalar(ty: &Ty) -> bool {
+    matches!(ty, Ty::Rust(name) if fx_ir::scalar::is_scalar(name))
 }

@@ -27,6 +27,7 @@ pub mod names;
 pub mod operators;
 pub mod options;
 pub mod ownership;
+pub mod pointed_numbers;
 pub mod pointers;
 pub mod returns;
 pub mod size_lists;
