@@ -198,7 +198,6 @@ mod tests {
     not_interpreted!(Zipped: "the method `get`");
     not_interpreted!(FirstApart: "the method `len`");
 
-    understood!(Pairs: 0 of 23);
     understood!(Ends: 0 of 23);
 
     fn layers(p: &nn::Path, name: &str, count: i64) -> Vec<Layer> {
