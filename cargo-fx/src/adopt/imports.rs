@@ -19,46 +19,73 @@ pub(super) fn edit(source: &Source, edits: &mut Edits) -> usize {
     let names = names_of_tch(&source.file);
     let mut paths = Vec::new();
     paths_to_nn(&source.tokens, &names, &mut paths);
-    for ident in &paths {
-        edits.replace(source.range(ident.span()), OURS);
+    for (first, last) in &paths {
+        edits.replace(source.range(first.span()).start..source.range(last.span()).end, OURS);
     }
     let mut uses = Uses { source, names: &names, edits, count: 0 };
     uses.visit_file(&source.file);
     paths.len() + uses.count
 }
 
-/// The names that the file has for the crate tch.
-fn names_of_tch(file: &syn::File) -> BTreeSet<String> {
-    struct Names(BTreeSet<String>);
-    impl<'ast> Visit<'ast> for Names {
-        fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
-            if let UseTree::Rename(rename) = &item.tree
-                && rename.ident == "tch"
-            {
-                self.0.insert(rename.rename.to_string());
-            }
-        }
-        fn visit_item_extern_crate(&mut self, item: &'ast syn::ItemExternCrate) {
-            if let Some((_, name)) = item.rename.as_ref().filter(|_| item.ident == "tch") {
-                self.0.insert(name.to_string());
-            }
-        }
-    }
-    let mut names = Names(BTreeSet::from(["tch".to_owned()]));
-    names.visit_file(file);
-    names.0
+/// The names that a file has for the crate tch.
+struct Names {
+    names: BTreeSet<String>,
+    /// Whether it is an item of the file, by `extern crate`, that paths reach from `self` or `crate` too.
+    is_item: bool,
 }
 
-/// Finds `tch` wherever `tch::nn` stands at the beginning of a path.
-fn paths_to_nn(tokens: &TokenStream, names: &BTreeSet<String>, found: &mut Vec<Ident>) {
+impl Names {
+    fn has(&self, name: &Ident) -> bool {
+        self.names.contains(&name.to_string())
+    }
+
+    /// Whether the name of tch may stand behind this one.
+    fn is_before(&self, name: &Ident) -> bool {
+        self.is_item && (name == "self" || name == "crate")
+    }
+}
+
+impl<'ast> Visit<'ast> for Names {
+    fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
+        if let UseTree::Rename(rename) = &item.tree
+            && rename.ident == "tch"
+        {
+            self.names.insert(rename.rename.to_string());
+        }
+    }
+    fn visit_item_extern_crate(&mut self, item: &'ast syn::ItemExternCrate) {
+        if item.ident == "tch" {
+            self.is_item = true;
+            self.names.extend(item.rename.as_ref().map(|(_, name)| name.to_string()));
+        }
+    }
+}
+
+fn names_of_tch(file: &syn::File) -> Names {
+    let mut names = Names { names: BTreeSet::from(["tch".to_owned()]), is_item: false };
+    names.visit_file(file);
+    names
+}
+
+/// Finds the beginning of every path to `tch::nn`: its first name, and tch's.
+fn paths_to_nn(tokens: &TokenStream, names: &Names, found: &mut Vec<(Ident, Ident)>) {
     let tokens: Vec<TokenTree> = tokens.clone().into_iter().collect();
     for (at, token) in tokens.iter().enumerate() {
         match token {
             TokenTree::Group(group) => paths_to_nn(&group.stream(), names, found),
-            TokenTree::Ident(ident) if names.contains(&ident.to_string()) => {
+            TokenTree::Ident(ident) if names.has(ident) => {
                 let (before, behind) = tokens.split_at(at);
-                if is_nn_behind(behind) && begins_path(before) {
-                    found.push(ident.clone());
+                if !is_nn_behind(behind) {
+                    continue;
+                }
+                match before {
+                    [outer @ .., TokenTree::Ident(first), a, b]
+                        if is_colon(Some(a)) && is_colon(Some(b)) && names.is_before(first) && begins_path(outer) =>
+                    {
+                        found.push((first.clone(), ident.clone()));
+                    }
+                    before if begins_path(before) => found.push((ident.clone(), ident.clone())),
+                    _ => {}
                 }
             }
             _ => {}
@@ -85,7 +112,7 @@ fn begins_path(before: &[TokenTree]) -> bool {
 /// `use tch::{nn, Tensor}`, and `use tch::*`.
 struct Uses<'s> {
     source: &'s Source,
-    names: &'s BTreeSet<String>,
+    names: &'s Names,
     edits: &'s mut Edits,
     count: usize,
 }
@@ -97,12 +124,17 @@ impl<'ast> Visit<'ast> for Uses<'_> {
             tree => vec![tree],
         };
         for tree in trees {
-            let UseTree::Path(path) = tree else { continue };
-            if !self.names.contains(&path.ident.to_string()) {
+            let UseTree::Path(first) = tree else { continue };
+            let path = match &*first.tree {
+                UseTree::Path(inner) if self.names.is_before(&first.ident) => inner,
+                _ => first,
+            };
+            if !self.names.has(&path.ident) {
                 continue;
             }
+            let head = self.source.range(first.ident.span()).start..self.source.range(path.ident.span()).end;
             match &*path.tree {
-                UseTree::Group(group) => self.group(item, path, group),
+                UseTree::Group(group) => self.group(item, head, group),
                 UseTree::Glob(_) => self.glob(item),
                 _ => {}
             }
@@ -112,14 +144,15 @@ impl<'ast> Visit<'ast> for Uses<'_> {
 }
 
 impl Uses<'_> {
-    fn group(&mut self, item: &syn::ItemUse, path: &syn::UsePath, group: &syn::UseGroup) {
+    /// `head` is where the path to tch stands.
+    fn group(&mut self, item: &syn::ItemUse, head: Range<usize>, group: &syn::UseGroup) {
         let (ours, rest): (Vec<&UseTree>, Vec<&UseTree>) = group.items.iter().partition(|tree| is_nn(tree));
         if ours.is_empty() {
             return;
         }
         self.count += 1;
         if rest.is_empty() {
-            return self.edits.replace(self.source.range(path.ident.span()), OURS);
+            return self.edits.replace(head, OURS);
         }
         let texts: Vec<&str> = ours.iter().map(|tree| self.text(tree.span())).collect();
         let moved = match texts.as_slice() {
@@ -127,7 +160,7 @@ impl Uses<'_> {
             many => format!("{OURS}::{{{}}}", many.join(", ")),
         };
         if matches!(item.tree, UseTree::Group(_)) {
-            self.edits.insert(self.source.range(path.ident.span()).start, format!("{moved}, "));
+            self.edits.insert(head.start, format!("{moved}, "));
         } else {
             self.statement(item, &moved);
         }
@@ -252,6 +285,19 @@ mod tests {
             "use mine::tch::nn;\nfn f(x: ::fx_runtime::nn::Linear) {}\n",
         );
         check("use tch as t;\ntype L = t::nn::Linear;\n", "use tch as t;\ntype L = fx_runtime::nn::Linear;\n");
+    }
+
+    #[test]
+    fn tch_as_an_item() {
+        check(
+            "extern crate tch;\nuse self::tch::{nn, Tensor};\n",
+            "extern crate tch;\nuse fx_runtime::nn;\nuse self::tch::Tensor;\n",
+        );
+        check(
+            "extern crate tch;\nuse self::tch::nn;\nfn f(x: &crate::tch::nn::Linear, y: &self::tch::nn::Path) {}\n",
+            "extern crate tch;\nuse fx_runtime::nn;\nfn f(x: &fx_runtime::nn::Linear, y: &fx_runtime::nn::Path) {}\n",
+        );
+        check("mod tch;\nuse self::tch::{nn, other};\n", "mod tch;\nuse self::tch::{nn, other};\n");
     }
 
     #[test]

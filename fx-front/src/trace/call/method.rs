@@ -37,6 +37,9 @@ impl Tracer<'_> {
         let receiver = self.expr_with(&call.receiver, of_receiver)?.behind();
         match receiver.ty() {
             _ if matches!(receiver, Val::Never) => return Ok(receiver),
+            Ty::Tensor if name == "into" && self.expects_tensor_option(expected.as_ref()) => {
+                return Ok(Val::Some(Box::new(receiver)));
+            }
             Ty::Tensor => return self.tensor_method(receiver, call),
             Ty::Leaf(_) if matches!(name.as_str(), "forward" | "forward_t") => {
                 let args = self.each_value(&call.args)?;

@@ -25,6 +25,11 @@ use crate::trace::{
 impl<'a> Tracer<'a> {
     pub(in crate::trace) fn branch(&mut self, branch: &syn::ExprIf, tail: bool) -> Result<Val> {
         let other = branch.else_branch.as_ref().map(|(_, other)| other.as_ref());
+        let then = branch.then_branch.stmts.last().and_then(|last| match last {
+            syn::Stmt::Expr(value, None) => Some(value),
+            _ => None,
+        });
+        self.expect_option(then.into_iter().chain(other));
         self.branch_with(branch, tail, &mut |tracer| match other {
             Some(other) => tracer.last_expr(other, tail),
             None => Ok(Val::Unit),
@@ -138,6 +143,7 @@ impl<'a> Tracer<'a> {
         if let Some(arm) = of_condition {
             return unsupported(arm.span(), "code under a condition that only rustc knows");
         }
+        self.expect_option(choice.arms.iter().map(|arm| &*arm.body));
         if let Some((some, none)) = arms_of_option(choice) {
             let then = &mut |tracer: &mut Self| tracer.last_expr(&some.body, tail);
             let otherwise = &mut |tracer: &mut Self| tracer.last_expr(&none.body, tail);

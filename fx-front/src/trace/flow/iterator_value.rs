@@ -204,8 +204,27 @@ impl Tracer<'_> {
                 let inner = self.element_after(chain, &call.receiver, at.clone(), span)?;
                 paired(at, inner, span)
             }
+            ("rev", ..) => {
+                let at = self.number_from_behind(chain, &call.receiver, at, span)?;
+                self.element_after(chain, &call.receiver, at, span)
+            }
             (name, ..) => unsupported(span, format!("`next` of an iterator by `{name}`")),
         }
+    }
+
+    /// The number of the element that is `at` from behind in a list: one that no list has where there is none.
+    fn number_from_behind(&mut self, chain: &IteratorValue, over: &Expr, at: Val, span: Span) -> Result<Val> {
+        let Expr::MethodCall(syn::ExprMethodCall { receiver: list, method, .. }) = over else {
+            return unsupported(span, "`next` of an iterator by `rev`");
+        };
+        if method != "iter" && method != "into_iter" {
+            return unsupported(span, format!("`next` of an iterator by `rev` of `{method}`"));
+        }
+        let behind = self.plus(at, &Val::Lit(Arg::Int(1), usize_ty()), span)?;
+        let mut variables = chain.sources.clone();
+        variables.push(("fx_behind".to_owned(), behind));
+        let number: Expr = parse_quote_spanned!(span=> #list.len().wrapping_sub(fx_behind));
+        self.with_variables(&variables, |tracer| tracer.expr(&number))
     }
 
     /// The element of a list.

@@ -1,9 +1,9 @@
 //! Tuples and structs that branches and iterations hand over: as one value here, by their parts there.
 
-use fx_ir::RegionId;
+use fx_ir::{Effect, RegionId};
 use proc_macro2::Span;
 
-use crate::trace::{Tracer, Ty, Val, env::Env, flow::join::Branch};
+use crate::trace::{RefKind, Tracer, Ty, Val, application, env::Env, flow::join::Branch};
 
 impl Tracer<'_> {
     /// The branches with the parts of what is one value in them, where another branch knows it by its parts.
@@ -32,8 +32,35 @@ impl Tracer<'_> {
                 let coerce = self.coerce(branch.region, &shape, value, span);
                 branch.env.assign(&name, coerce);
             }
+            self.own_lists(&mut branches, &name, span);
         }
         branches
+    }
+
+    /// A `Vec` of tensors that is of another length in each branch has a variable of its own there, so that more can be
+    /// pushed to it behind them.
+    fn own_lists(&mut self, branches: &mut [Branch], name: &str, span: Span) {
+        let mut lists = Vec::new();
+        for (at, branch) in branches.iter().enumerate().filter(|(_, branch)| !matches!(branch.value, Val::Never)) {
+            let Some(Val::List(items)) = branch.env.read(name) else { return };
+            lists.push((at, items.clone()));
+        }
+        let is_longer = lists.iter().any(|(_, items)| items.len() != lists[0].1.len());
+        let is_tensor = |item: &Val| item.is_tensor() && item.ref_kind() == Some(RefKind::Value);
+        let holds_tensors = lists.iter().all(|(_, items)| items.iter().all(is_tensor));
+        if !is_longer || !holds_tensors || !self.is_vec_variable(name) {
+            return;
+        }
+        for (at, items) in lists {
+            let branch = &mut branches[at];
+            let outer = std::mem::replace(&mut self.region, branch.region);
+            if let Ok(operands) = self.exact_operands(&items, span) {
+                let (op, args) = application(self.vec_of(operands, &Ty::Tensor));
+                let own = self.host_node_with(Effect::Io, op, args, name, Ty::List(Box::new(Ty::Tensor)), span);
+                branch.env.assign(name, own);
+            }
+            self.region = outer;
+        }
     }
 
     /// The value by its parts as far as `shape` has them.

@@ -6,7 +6,10 @@ use syn::spanned::Spanned;
 
 use crate::syntax::path_text;
 use crate::trace::types::ty::{is_settled_within, is_untyped};
-use crate::trace::{RefKind, Result, Tracer, Ty, Val, application, entry::signature::holds_reference};
+use crate::trace::{
+    RefKind, Result, Tracer, Ty, Val, application,
+    entry::signature::{holds_reference, is_vec},
+};
 
 impl Tracer<'_> {
     /// Gives every list among the variables that code is about to write to a variable of its own in generated code.
@@ -55,8 +58,12 @@ impl Tracer<'_> {
 
     /// Of a list that is written out the `let` says, too, whether it is a `Vec`, and not an array.
     pub(in crate::trace) fn remember_vec(&mut self, pat: &syn::Pat, init: &syn::Expr) {
+        let (pat, is_said) = match pat {
+            syn::Pat::Type(typed) => (&*typed.pat, is_vec(&typed.ty)),
+            pat => (pat, false),
+        };
         if let syn::Pat::Ident(name) = pat {
-            let known = if makes_vec(init) { Val::Unit } else { Val::Never };
+            let known = if is_said || makes_vec(init) { Val::Unit } else { Val::Never };
             self.env.declare(&vec_of(&name.ident.to_string()), known);
         }
     }
@@ -65,8 +72,16 @@ impl Tracer<'_> {
     pub(in crate::trace) fn spill_vec(&mut self, expr: &syn::Expr, value: Val) -> Result<Val> {
         let syn::Expr::Path(path) = expr else { return Ok(value) };
         let Some(name) = path.path.get_ident().map(ToString::to_string) else { return Ok(value) };
-        let is_vec = matches!(self.env.read(&vec_of(&name)), Some(Val::Unit));
-        if is_vec && matches!(value, Val::List(_)) { self.spill(&value, &name, expr.span()) } else { Ok(value) }
+        if self.is_vec_variable(&name) && matches!(value, Val::List(_)) {
+            self.spill(&value, &name, expr.span())
+        } else {
+            Ok(value)
+        }
+    }
+
+    /// Returns whether the `let` of the variable says that it is a `Vec`.
+    pub(in crate::trace) fn is_vec_variable(&self, name: &str) -> bool {
+        matches!(self.env.read(&vec_of(name)), Some(Val::Unit))
     }
 
     /// The type of an empty list, where its `let` says it.

@@ -5,7 +5,7 @@ use proc_macro2::Span;
 use syn::{BinOp, spanned::Spanned};
 
 use crate::syntax::yields_bool;
-use crate::trace::types::ty::{is_copy, is_untyped};
+use crate::trace::types::ty::{NUMBER, is_copy, is_untyped};
 use crate::trace::{Result, Tracer, Ty, Val, tensor::const_fold, unsupported};
 
 impl Tracer<'_> {
@@ -66,7 +66,7 @@ impl Tracer<'_> {
                 Some([op, _]) => self.tensor_op(op, &[left, right], span),
                 None => unsupported(span, "an operator of this form on tensors"),
             },
-            (true, false) => match (tensor_ops(op), is_number(&right)) {
+            (true, false) => match (tensor_ops(op), is_number(&right) || is_tch_scalar(&right)) {
                 (Some([_, op]), true) => {
                     let right = self.scalar(right, span)?;
                     self.tensor_op(op, &[left, right], span)
@@ -263,6 +263,11 @@ fn is_list_of_numbers(value: &Val) -> bool {
 /// Whether it is of a type on which Rust's operators have no effect.
 fn is_plain(value: &Val) -> bool {
     is_copy(&value.ty()) || matches!(value, Val::Lit(..))
+}
+
+/// Whether it is tch's `Scalar`, a number that it has no operators for itself.
+fn is_tch_scalar(value: &Val) -> bool {
+    matches!(value, Val::Node(_, Ty::Rust(name), _) if name == NUMBER)
 }
 
 /// Whether it is a number, as far as is known.

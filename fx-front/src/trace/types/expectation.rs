@@ -115,7 +115,7 @@ impl Tracer<'_> {
             | syn::Expr::Group(_)
             | syn::Expr::Tuple(_)
             | syn::Expr::Macro(_) => expected.cloned(),
-            syn::Expr::MethodCall(call) if call.method == "collect" => expected.cloned(),
+            syn::Expr::MethodCall(call) if call.method == "collect" || call.method == "into" => expected.cloned(),
             syn::Expr::Call(call) if call.args.len() == 1 => match call.func.to_token_stream().to_string().as_str() {
                 "Ok" => expected.cloned(),
                 "Some" => expected.and_then(Expectation::held),
@@ -123,6 +123,24 @@ impl Tracer<'_> {
             },
             _ => None,
         };
+    }
+
+    /// Of the values of branches of which one is `None`, as `xs.into()` is in another, an option is asked.
+    pub(in crate::trace) fn expect_option<'e>(&mut self, branches: impl Iterator<Item = &'e syn::Expr>) {
+        let (mut is_option, mut converts) = (false, false);
+        for value in branches.map(last) {
+            is_option |= matches!(value, syn::Expr::Path(path) if path.path.is_ident("None"));
+            converts |= matches!(value, syn::Expr::MethodCall(call) if call.method == "into");
+        }
+        if is_option && converts && self.expects.next.is_none() {
+            self.expects.next = self.written(&syn::parse_quote!(Option<_>));
+        }
+    }
+
+    /// Whether an option of a tensor is asked for.
+    pub(in crate::trace) fn expects_tensor_option(&self, expected: Option<&Expectation>) -> bool {
+        let ty = expected.map(|expected| self.expected_ty(expected));
+        matches!(ty, Some(Ty::Option(held)) if matches!(*held, Ty::Tensor | Ty::Unknown))
     }
 
     /// An expression on the way to the one that something is asked of.
@@ -145,5 +163,16 @@ impl Tracer<'_> {
             }
         }
         Ok(values)
+    }
+}
+
+/// The expression that the value of a block comes from.
+fn last(expr: &syn::Expr) -> &syn::Expr {
+    match expr {
+        syn::Expr::Block(block) => match block.block.stmts.last() {
+            Some(syn::Stmt::Expr(value, None)) => last(value),
+            _ => expr,
+        },
+        expr => expr,
     }
 }

@@ -171,7 +171,7 @@ impl Tracer<'_> {
 /// Whether the operation makes a `Vec` for sure.
 fn yields_vec(op: &HostOp) -> bool {
     match op {
-        HostOp::Vec | HostOp::Filled(_) | HostOp::ToVec => true,
+        HostOp::Vec | HostOp::EmptyVec(_) | HostOp::Filled(_) | HostOp::ToVec => true,
         HostOp::Method(name) => matches!(name.as_str(), "size" | "stride" | "to_vec"),
         _ => false,
     }

@@ -12,4 +12,5 @@ pub mod private_parts;
 pub mod recurrent_states;
 pub mod residual_stages;
 pub mod sequence;
+pub mod text_encoders;
 pub mod vision;
