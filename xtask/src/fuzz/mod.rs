@@ -46,7 +46,7 @@ pub(crate) struct Options {
 impl Options {
     /// Few bodies, always the same: what every change is checked with.
     pub(crate) fn of_ci() -> Self {
-        Self { seed: 2, bodies: 40, only: None, whole: true, shares_target: true }
+        Self { seed: 1, bodies: 40, only: None, whole: true, shares_target: true }
     }
 
     fn numbers(&self) -> Range<usize> {

@@ -114,6 +114,21 @@ impl ReadTwice {
     }
 }
 
+/// An input that is kept itself, so that later calls write to what an earlier caller holds.
+#[derive(Debug, Module)]
+pub struct KeepsInput {
+    #[module(skip)]
+    first: Option<(Tensor, Tensor)>,
+}
+
+#[traceable]
+impl KeepsInput {
+    pub fn forward(&mut self, xs: &Tensor) -> Tensor {
+        self.first.get_or_insert_with(|| (xs.shallow_clone(), xs.neg())).0 += 1.0;
+        xs.relu()
+    }
+}
+
 /// State that an operand of a macro writes to, and nothing else.
 #[derive(Debug, Module)]
 pub struct WrittenInMacro {
@@ -505,6 +520,11 @@ mod tests {
         let seen = [randn(&[1, 8]), randn(&[1, 8])];
         let make = |_: &nn::Path| ReadTwice { seen: seen.iter().map(Tensor::copy).collect(), total: None };
         in_a_row!(make, vec![randn(&[2, 8]), randn(&[3, 8])]);
+    }
+
+    #[test]
+    fn keeps_input() {
+        in_a_row!(|_| KeepsInput { first: None }, vec![randn(&[2, 8]), randn(&[3, 8])]);
     }
 
     #[test]
