@@ -100,6 +100,62 @@ macro_rules! register_module {
     ($module:ty) => {};
 }
 
+/// What is tried.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// How values are saved.
+pub mod frozen {
+    use crate::Result;
+
+    /// What can be saved.
+    pub trait State: Sized {
+        /// Saves it.
+        fn save(&self, to: &mut Saver) -> Result<()>;
+        /// Loads it.
+        fn load(from: &mut Loader) -> Result<Self>;
+    }
+
+    /// Gathers what is saved.
+    #[derive(Debug)]
+    pub struct Saver;
+
+    impl Saver {
+        /// One step down in the names.
+        pub fn within<R>(&mut self, _name: &str, f: impl FnOnce(&mut Self) -> R) -> R {
+            f(self)
+        }
+    }
+
+    /// Hands out what was saved.
+    #[derive(Debug)]
+    pub struct Loader;
+
+    impl Loader {
+        /// One step down in the names.
+        pub fn within<R>(&mut self, _name: &str, f: impl FnOnce(&mut Self) -> R) -> R {
+            f(self)
+        }
+    }
+}
+
+/// Saves nothing.
+#[macro_export]
+macro_rules! save_own {
+    ($to:expr, $type:ty, $value:expr) => {{
+        let _ = ($to, $value);
+        $crate::Result::<()>::Ok(())
+    }};
+}
+
+/// Loads nothing.
+#[macro_export]
+macro_rules! load_own {
+    ($from:expr, $type:ty) => {{
+        let _ = $from;
+        $crate::Result::<$type>::Err($crate::Error)
+    }};
+}
+
 /// Layers.
 pub mod nn {
     use super::Tensor;
