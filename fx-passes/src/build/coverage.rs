@@ -35,7 +35,7 @@ pub struct Coverage {
     pub opaque: Vec<Opaque>,
     /// Whether there is a frozen type.
     pub is_frozen: bool,
-    /// Whether `save` writes the frozen type: not where opaque code reads a value of the program's own.
+    /// Whether `save` writes the frozen type for certain: opaque code may read values of types without a `State`.
     pub is_saved: bool,
 }
 
@@ -106,7 +106,7 @@ impl Coverage {
             0 => "nothing is understood, so that the frozen type runs as the model itself does".to_owned(),
             _ => format!("{carried} of {} operations are not understood and run as they are written", known + carried),
         };
-        let save = if *is_saved { "" } else { ", and `save` refuses it" };
+        let save = if *is_saved { "" } else { ", and `save` may refuse it" };
         let most = 3;
         let mut pieces: Vec<String> =
             opaque.iter().take(most).map(|one| format!("{}: {}", one.place, one.reason)).collect();

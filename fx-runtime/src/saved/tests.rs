@@ -375,7 +375,7 @@ fn captured_values_of_own_types_come_back() {
 #[test]
 fn a_part_of_an_own_value_that_cannot_be_saved_is_named() {
     let vs = VarStore::new(Device::Cpu);
-    let norm = nn::layer_norm(vs.root(), vec![8], Default::default());
+    let norm = nn::layer_norm(vs.root(), vec![8], nn::LayerNormConfig::default());
     let clock = Captured::new(OwnClock { norm, since: std::time::Duration::ZERO });
     let error = Scratch::new().save(oracle::frame(Freeze::new()), clock).err().unwrap().to_string();
     assert!(error.contains("`part.since: core::time::Duration`"), "{error}");

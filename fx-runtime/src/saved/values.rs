@@ -1,7 +1,7 @@
 //! What is not a tensor, as text that reads back to the same value: numbers to the last bit, lists, options.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::hash::Hash;
+use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
 
 use tch::nn::{GRUState, LSTMState};
@@ -122,7 +122,7 @@ impl<K: State + Ord, V: State> State for BTreeMap<K, V> {
 }
 
 /// In the order of the keys, so that the same map gives the same file.
-impl<K: State + Ord + Hash, V: State> State for HashMap<K, V> {
+impl<K: State + Ord + Hash, V: State, S: BuildHasher + Default> State for HashMap<K, V, S> {
     fn save(&self, to: &mut Saver) -> Result<()> {
         save_entries(self.iter().collect::<BTreeMap<&K, &V>>(), to)
     }
