@@ -1,4 +1,4 @@
-//! Values of the program's own types, which are saved where every part of them has a [`State`].
+//! Values of the program's own types, which are saved where every part of them has a [`State`](super::State).
 //!
 //! `#[derive(Module)]` implements it for types without generics, `#[derive(State)]` for any other. Whether a type has it
 //! shows where the type is written out, in generated code, which registers it for the value of that type.
