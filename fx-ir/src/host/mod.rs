@@ -122,6 +122,15 @@ impl HostOp {
 }
 
 impl Graph {
+    /// Returns whether a reader of the value may change it in its place: give a variable another value, or take what an
+    /// option holds.
+    pub fn may_be_changed(&self, value: NodeId) -> bool {
+        self.users(value).into_iter().any(|user| {
+            let user = self.node(user);
+            matches!(user.op, Op::Rust(_)) || user.does_on_host(&HostOp::changes)
+        })
+    }
+
     /// The host operation that an argument stands for, nested or a node without an effect, and what it is applied to.
     pub fn host_value<'g>(&'g self, arg: &'g Arg) -> Option<(&'g HostOp, &'g [Arg])> {
         match arg {

@@ -20,7 +20,7 @@ pub(super) enum Open {
 /// Control flow whose subject is known. Until the graph is finished a node stands for what it yields.
 #[derive(Debug)]
 pub(super) struct Choice {
-    /// How many of them have begun.
+    /// How many of its regions have begun.
     begun: usize,
     /// The region that is taken.
     taken: usize,
@@ -155,16 +155,12 @@ impl Tracer {
         let graph = self.module.graph();
         let made = arg.node().map(|id| (id, graph.node(id)));
         let Some((id, Node { op: Op::Host(host), args, .. })) = made else { return arg.clone() };
-        let may_change = |user: NodeId| {
-            let user = graph.node(user);
-            matches!(user.op, Op::Rust(_)) || user.does_on_host(&HostOp::changes)
-        };
         // What stands behind the read in a loop runs before the next read.
         let is_loop = |open: &Open| match open {
             Open::Region(owner, _) => matches!(graph.node(*owner).op, Op::For(_) | Op::While),
             _ => false,
         };
-        let is_kept = !self.open.iter().any(is_loop) && !graph.users(id).into_iter().any(may_change);
+        let is_kept = !self.open.iter().any(is_loop) && !graph.may_be_changed(id);
         if host.op == HostOp::Some && is_kept { HostOp::Some.of(args.iter().cloned()) } else { arg.clone() }
     }
 

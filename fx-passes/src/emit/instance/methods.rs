@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use fx_ir::{Arg, Graph, HostOp, NodeId, Op};
+use fx_ir::Arg;
 
 use super::{ModeUses, Walk};
 use crate::emit::{Emitter, PartNames, QUIET, names::identifier};
@@ -35,7 +35,7 @@ pub(in crate::emit) fn emit(emitter: &Emitter<'_>, parts: &PartNames, modes: Opt
         let mut walk = Walk::new(emitter, parts, modes);
         let inputs = walk.names_of_inputs();
         let bound = walk.free_inputs().into_iter().zip(&inputs).map(|((_, id), name)| {
-            let is_variable = is_changed(emitter.graph, id);
+            let is_variable = emitter.graph.may_be_changed(id);
             if is_variable {
                 format!("let {name} = t.variable({name});")
             } else {
@@ -69,14 +69,6 @@ pub(in crate::emit) fn emit(emitter: &Emitter<'_>, parts: &PartNames, modes: Opt
     let owner = emitter.owner();
     let quantizable = if is_taken || !emitter.is_first() { String::new() } else { quantizable(&owner) };
     format!("impl {owner} {{ {methods} }}\n{quantizable}")
-}
-
-/// Whether the graph may change the value at its place: give a variable another one, or take what an option holds.
-fn is_changed(graph: &Graph, value: NodeId) -> bool {
-    graph.users(value).into_iter().any(|user| {
-        let node = graph.node(user);
-        matches!(node.op, Op::Rust(_)) || node.does_on_host(&HostOp::changes)
-    })
 }
 
 /// The impl by which quantization finds the graph.
