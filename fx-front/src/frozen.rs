@@ -8,7 +8,8 @@ use syn::spanned::Spanned;
 use crate::{
     diag::{Code, Diagnostic, Severity},
     index::{Function, Index, Struct, Ty},
-    monomorphize::{given, is_bound},
+    monomorphize::given,
+    syntax::params::is_bound,
     trace::{Signature, holds_reference, value_type},
 };
 

@@ -12,6 +12,7 @@ use quote::ToTokens;
 
 use crate::attrs::{FnOptions, TraceableOptions};
 
+mod aliases;
 mod constants;
 mod functions;
 mod module_path;
@@ -86,8 +87,8 @@ pub enum Name {
     Struct(usize),
     /// A free function.
     Fn(usize),
-    /// A type alias, with the type it stands for.
-    Alias(Box<syn::Type>),
+    /// A type alias.
+    Alias(Box<syn::ItemType>),
     /// A path brought in by `use`.
     Use(String),
     /// An enum, with each variant's fields by name (those of a tuple are `0`, `1`, ...) and type.

@@ -11,13 +11,9 @@
 //! generic type is written; a type of which no such spelling is known makes no instance. From there on an instance is a
 //! struct like any other: the tracer knows of no parameters.
 
+mod aliases;
 mod arguments;
 mod mentions;
-mod params;
-mod substitute;
-
-pub(crate) use params::is_bound;
-use params::name_of;
 
 use std::collections::BTreeMap;
 
@@ -25,14 +21,16 @@ use proc_macro2::TokenStream;
 use quote::ToTokens;
 
 pub(crate) use self::arguments::given;
-use self::substitute::{Substitution, substituted};
 use crate::index::{Field, Function, Index, Instance, Struct};
+use crate::syntax::params::{is_bound, name_of};
+use crate::syntax::substitute::{Substitution, substituted};
 
 /// More instances than this are not looked for: a type may hold itself with ever longer arguments.
 const LIMIT: usize = 32;
 
 /// Adds to the index every instance that the crate names.
 pub(crate) fn add(index: &mut Index) {
+    aliases::expand(index);
     if !index.structs.iter().any(Struct::is_generic) {
         return;
     }

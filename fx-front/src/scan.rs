@@ -117,7 +117,7 @@ impl Scan<'_> {
             syn::Item::Fn(item) if !is_test(&item.attrs) => self.function(item, file, module),
             syn::Item::Mod(item) if !is_test(&item.attrs) => self.module(item, file, folder, module),
             syn::Item::Use(item) => self.imports(&item.tree, "", &item.vis, module),
-            syn::Item::Type(item) => self.declare(module, &item.ident, &item.vis, Name::Alias(item.ty.clone())),
+            syn::Item::Type(item) => self.declare(module, &item.ident, &item.vis, Name::Alias(Box::new(item.clone()))),
             syn::Item::Const(item) => {
                 self.declare(
                     module,

@@ -3,6 +3,8 @@
 pub(crate) mod effects;
 pub(crate) mod element_access;
 pub(crate) mod iterator_method;
+pub(crate) mod params;
+pub(crate) mod substitute;
 
 use std::collections::BTreeSet;
 

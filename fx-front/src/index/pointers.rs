@@ -15,7 +15,7 @@ impl Index {
             pointers.found
         };
         let of_name = |module: &str, name: &Name| match name {
-            Name::Alias(ty) => has(module, ty),
+            Name::Alias(alias) => has(module, &alias.ty),
             Name::Enum(variants) => variants.iter().flat_map(|variant| &variant.fields).any(|(_, ty)| has(module, ty)),
             _ => false,
         };

@@ -61,7 +61,7 @@ impl Index {
         let is_scalar = fx_ir::scalar::is_scalar(&name) && path.segments.len() == 1;
         let known = PLAIN.iter().find(|(known, _)| *known == name);
         let (text, is_plain) = match self.resolve(module, &path_text(path)) {
-            Resolved::Item(at, _, Name::Alias(ty)) if args.is_empty() => return self.spelled(home, &at, &ty),
+            Resolved::Item(at, _, Name::Alias(alias)) if args.is_empty() => return self.spelled(home, &at, &alias.ty),
             Resolved::Item(at, name, _) => (self.path_from(home, &at, &name)?, false),
             Resolved::External(_) if self.path_is_tensor(module, path) => ("::fx_runtime::Tensor".to_owned(), true),
             Resolved::External(_) if is_scalar => (name, true),

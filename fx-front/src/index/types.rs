@@ -88,7 +88,7 @@ impl Index {
                     _ => Ty::Unknown,
                 },
                 _ => match self.resolve(module, &path_text(&path.path)) {
-                    Resolved::Item(at, _, Name::Alias(ty)) => self.yielded(&at, &ty),
+                    Resolved::Item(at, _, Name::Alias(alias)) => self.yielded(&at, &alias.ty),
                     _ => Ty::Unknown,
                 },
             },
@@ -127,7 +127,11 @@ impl Index {
             Resolved::Item(_, _, Name::Struct(id)) => {
                 self.named_instance(id, module, owner, &last.arguments).map_or(Ty::Unknown, Ty::Struct)
             }
-            Resolved::Item(at, _, Name::Alias(ty)) => self.ty(&at, None, &ty),
+            Resolved::Item(at, _, Name::Alias(alias)) if last.arguments.is_none() => self.ty(&at, None, &alias.ty),
+            Resolved::Item(at, _, Name::Alias(alias)) => {
+                let known = self.aliased(module, (&at, &alias), &last.arguments);
+                known.map_or(Ty::Unknown, |known| self.ty(module, owner, &known))
+            }
             Resolved::Item(at, name, _) => Ty::Rust(format!("{at}::{name}")),
             Resolved::External(full) => match dimensions(&last.arguments) {
                 Some(dimensions) => external_ty(&format!("{full}{dimensions}D"), &ty_text(path)),

@@ -78,6 +78,16 @@ impl Index {
         }
     }
 
+    /// Whether a value of the struct may consist of further values of it, in lists or options.
+    pub fn is_recursive(&self, id: usize) -> bool {
+        let item = &self.structs[id];
+        let mut all = BTreeSet::new();
+        for field in &item.fields {
+            self.gather(&self.field_ty(id, field), &mut all);
+        }
+        all.contains(&(item.module.clone(), item.name.clone()))
+    }
+
     /// Every type of the crate that a value consists of, by module and name.
     fn gather(&self, ty: &Ty, all: &mut BTreeSet<(String, String)>) {
         match ty {

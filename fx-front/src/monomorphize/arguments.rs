@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 use quote::ToTokens;
 use syn::{GenericArgument, GenericParam, PathArguments};
 
-use super::{is_bound, name_of, substitute::Substitution};
 use crate::index::{Function, Index, Instance, Name, Resolved};
+use crate::syntax::params::{is_bound, name_of};
 use crate::syntax::path_text;
+use crate::syntax::substitute::Substitution;
 
 /// Where something is written: the module, and the type of the impl around it.
 pub(super) type Site<'s> = (&'s str, Option<&'s syn::Type>);
@@ -105,7 +106,9 @@ fn exact_path(index: &Index, (module, owner): Site<'_>, path: &syn::Path) -> Opt
         PathArguments::Parenthesized(_) => None,
     };
     let (head, args) = match index.resolve(module, &path_text(path)) {
-        Resolved::Item(at, _, Name::Alias(ty)) if last.arguments.is_none() => return exact(index, (&at, None), &ty),
+        Resolved::Item(at, _, Name::Alias(alias)) if last.arguments.is_none() => {
+            return exact(index, (&at, None), &alias.ty);
+        }
         Resolved::Item(at, name, Name::Struct(id)) if index.structs[id].is_generic() => {
             (format!("{at}::{name}"), written(index, (module, owner), id, &last.arguments)?)
         }

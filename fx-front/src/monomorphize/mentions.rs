@@ -25,7 +25,7 @@ pub(super) fn of(index: &Index, fns: usize, structs: usize) -> Vec<Instance> {
             let mut find = Find::new(index, module, None);
             for name in contents.names.values() {
                 match name {
-                    Name::Alias(ty) => find.visit_type(ty),
+                    Name::Alias(alias) => find.visit_type(&alias.ty),
                     Name::Enum(variants) => {
                         variants.iter().flat_map(|variant| &variant.fields).for_each(|(_, ty)| find.visit_type(ty));
                     }

@@ -82,6 +82,9 @@ impl Tracer<'_> {
     fn copy_of_struct(&self, id: usize, place: &Arg) -> Option<Arg> {
         let (item, home) = (&self.index.structs[id], self.home());
         let path = self.index.path_from(home, &item.module, &item.name).filter(|_| item.instance.is_none())?;
+        if self.index.is_recursive(id) {
+            return None;
+        }
         let copies = item.fields.iter().map(|field| {
             let is_read = field.scope.as_ref().is_none_or(|scope| is_within(home, scope));
             let ty = (is_read && self.is_copied(&item.module, &field.ty)).then(|| self.index.field_ty(id, field))?;

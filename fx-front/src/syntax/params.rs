@@ -5,7 +5,7 @@ pub(crate) fn is_bound(param: &syn::GenericParam) -> bool {
     !matches!(param, syn::GenericParam::Lifetime(_))
 }
 
-pub(super) fn name_of(param: &syn::GenericParam) -> String {
+pub(crate) fn name_of(param: &syn::GenericParam) -> String {
     match param {
         syn::GenericParam::Type(param) => param.ident.to_string(),
         syn::GenericParam::Const(param) => param.ident.to_string(),

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use proc_macro2::{Group, Span, TokenStream, TokenTree};
 
 /// What stands for each parameter, by its name.
-pub(super) type Substitution = BTreeMap<String, TokenStream>;
+pub(crate) type Substitution = BTreeMap<String, TokenStream>;
 
 /// The tokens with each parameter replaced; what is put in has the place of the parameter.
-pub(super) fn substituted(tokens: TokenStream, values: &Substitution) -> TokenStream {
+pub(crate) fn substituted(tokens: TokenStream, values: &Substitution) -> TokenStream {
     let tokens: Vec<TokenTree> = tokens.into_iter().collect();
     let mut out = TokenStream::new();
     for (at, token) in tokens.iter().enumerate() {

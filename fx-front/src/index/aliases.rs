@@ -1,0 +1,78 @@
+//! Aliases of types: `type Res<T> = Result<T, tch::TchError>;`.
+
+use std::collections::BTreeMap;
+
+use proc_macro2::TokenStream;
+use quote::ToTokens;
+use syn::visit_mut::{self, VisitMut};
+
+use super::{Index, Resolved};
+use crate::syntax::params::name_of;
+use crate::syntax::path_text;
+use crate::syntax::substitute::substituted;
+
+impl Index {
+    /// The type that the alias stands for where code in the module `from` names it with these arguments; `None` where that
+    /// code cannot name a part of it.
+    pub(crate) fn aliased(
+        &self,
+        from: &str,
+        (at, alias): (&str, &syn::ItemType),
+        given: &syn::PathArguments,
+    ) -> Option<syn::Type> {
+        let mut ty = (*alias.ty).clone();
+        let mut absolute = Absolute { index: self, from, at, params: &alias.generics, is_named: true };
+        absolute.visit_type_mut(&mut ty);
+        if !absolute.is_named {
+            return None;
+        }
+        let mut given = match given {
+            syn::PathArguments::AngleBracketed(list) => list.args.iter().map(ToTokens::to_token_stream).collect(),
+            _ => Vec::new(),
+        }
+        .into_iter();
+        let mut values: BTreeMap<String, TokenStream> = BTreeMap::new();
+        for param in &alias.generics.params {
+            let default = match param {
+                syn::GenericParam::Type(param) => param.default.as_ref().map(ToTokens::to_token_stream),
+                syn::GenericParam::Const(param) => param.default.as_ref().map(ToTokens::to_token_stream),
+                syn::GenericParam::Lifetime(_) => return None,
+            };
+            values.insert(name_of(param), given.next().or(default)?);
+        }
+        syn::parse2(substituted(ty.to_token_stream(), &values)).ok()
+    }
+}
+
+/// Paths of the module `at` as code in the module `from` writes them.
+struct Absolute<'i> {
+    index: &'i Index,
+    from: &'i str,
+    at: &'i str,
+    params: &'i syn::Generics,
+    /// Whether `from` can name all of them.
+    is_named: bool,
+}
+
+impl VisitMut for Absolute<'_> {
+    fn visit_path_mut(&mut self, path: &mut syn::Path) {
+        visit_mut::visit_path_mut(self, path);
+        if self.params.params.iter().any(|param| path.is_ident(&name_of(param))) {
+            return;
+        }
+        let full = match self.index.resolve(self.at, &path_text(path)) {
+            Resolved::Item(module, name, _) => self.index.path_from(self.from, &module, &name),
+            Resolved::External(full) if full.starts_with("crate") => None,
+            Resolved::External(full) if full.contains("::") => Some(format!("::{}", full.trim_start_matches("::"))),
+            Resolved::External(_) => return,
+        };
+        let Some(mut known) = full.and_then(|full| syn::parse_str::<syn::Path>(&full).ok()) else {
+            self.is_named = false;
+            return;
+        };
+        if let (Some(new), Some(old)) = (known.segments.last_mut(), path.segments.last()) {
+            new.arguments = old.arguments.clone();
+        }
+        *path = known;
+    }
+}
