@@ -23,24 +23,24 @@ impl Index {
         let mut ty = (*alias.ty).clone();
         let mut absolute = Absolute { index: self, from, at, params: &alias.generics, is_named: true };
         absolute.visit_type_mut(&mut ty);
-        if !absolute.is_named {
-            return None;
-        }
-        let mut given = match given {
-            syn::PathArguments::AngleBracketed(list) => list.args.iter().map(ToTokens::to_token_stream).collect(),
+        let given = match given {
+            syn::PathArguments::AngleBracketed(list) => list.args.iter().collect(),
             _ => Vec::new(),
-        }
-        .into_iter();
+        };
+        let mut given = given.into_iter().filter(|arg| !matches!(arg, syn::GenericArgument::Lifetime(_)));
         let mut values: BTreeMap<String, TokenStream> = BTreeMap::new();
         for param in &alias.generics.params {
             let default = match param {
-                syn::GenericParam::Type(param) => param.default.as_ref().map(ToTokens::to_token_stream),
+                syn::GenericParam::Type(param) => param.default.clone().map(|mut ty| {
+                    absolute.visit_type_mut(&mut ty);
+                    ty.to_token_stream()
+                }),
                 syn::GenericParam::Const(param) => param.default.as_ref().map(ToTokens::to_token_stream),
-                syn::GenericParam::Lifetime(_) => return None,
+                syn::GenericParam::Lifetime(_) => continue,
             };
-            values.insert(name_of(param), given.next().or(default)?);
+            values.insert(name_of(param), given.next().map(ToTokens::to_token_stream).or(default)?);
         }
-        syn::parse2(substituted(ty.to_token_stream(), &values)).ok()
+        syn::parse2(substituted(ty.to_token_stream(), &values)).ok().filter(|_| absolute.is_named)
     }
 }
 
@@ -55,6 +55,12 @@ struct Absolute<'i> {
 }
 
 impl VisitMut for Absolute<'_> {
+    fn visit_lifetime_mut(&mut self, lifetime: &mut syn::Lifetime) {
+        if self.params.lifetimes().any(|param| param.lifetime == *lifetime) {
+            *lifetime = syn::Lifetime::new("'_", lifetime.span());
+        }
+    }
+
     fn visit_path_mut(&mut self, path: &mut syn::Path) {
         visit_mut::visit_path_mut(self, path);
         if self.params.params.iter().any(|param| path.is_ident(&name_of(param))) {

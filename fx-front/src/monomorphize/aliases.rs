@@ -7,16 +7,16 @@
 
 use syn::visit_mut::{self, VisitMut};
 
-use crate::index::{Index, Name, Resolved};
-use crate::syntax::{params::is_bound, path_text};
+use crate::index::{Index, Name, Resolved, Ty};
+use crate::syntax::path_text;
 
 /// More aliases than this do not stand for one another: those that do so in a circle come to an end.
 const LIMIT: u32 = 8;
 
 /// Reads the signatures of all functions so.
 pub(super) fn expand(index: &mut Index) {
-    let is_known = |name: &Name| matches!(name, Name::Alias(alias) if is_expanded(alias));
-    if !index.modules.values().any(|module| module.names.values().any(is_known)) {
+    let is_known = |at: &str, name: &Name| matches!(name, Name::Alias(alias) if is_expanded(index, at, alias));
+    if !index.modules.iter().any(|(at, module)| module.names.values().any(|name| is_known(at, name))) {
         return;
     }
     for id in 0..index.fns.len() {
@@ -28,10 +28,9 @@ pub(super) fn expand(index: &mut Index) {
 }
 
 /// Whether signatures are read without it: it has parameters, or is a `Result` by another name.
-fn is_expanded(alias: &syn::ItemType) -> bool {
-    let is_result = matches!(&*alias.ty, syn::Type::Path(path)
-        if path.path.segments.last().is_some_and(|last| last.ident == "Result"));
-    (is_result && alias.ident != "Result") || alias.generics.params.iter().any(is_bound)
+fn is_expanded(index: &Index, at: &str, alias: &syn::ItemType) -> bool {
+    let is_result = || matches!(index.ty(at, None, &alias.ty), Ty::Result(_));
+    !alias.generics.params.is_empty() || (alias.ident != "Result" && is_result())
 }
 
 struct Expand<'i> {
@@ -46,7 +45,7 @@ impl VisitMut for Expand<'_> {
             && path.qself.is_none()
             && let Some(left) = self.left.checked_sub(1)
             && let Resolved::Item(at, _, Name::Alias(alias)) = self.index.resolve(self.module, &path_text(&path.path))
-            && is_expanded(&alias)
+            && is_expanded(self.index, &at, &alias)
             && let Some(last) = path.path.segments.last()
             && let Some(known) = self.index.aliased(self.module, (&at, &alias), &last.arguments)
         {

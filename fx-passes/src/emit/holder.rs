@@ -34,6 +34,8 @@ impl Holder {
     /// How a field could hold the value of the node; `None` where no type for the field is known.
     pub(super) fn of(node: &Node, home: &dyn Names) -> Option<Holder> {
         let (ty, op, named) = (&node.ty, &node.op, &|name: &str| home.named(name));
+        // What it is may lie behind a pointer.
+        let declared = || home.declared(node).filter(|_| matches!(op, Op::GetAttr(_)));
         match ty {
             Type::Tensor(_) => Some(Holder::Param),
             Type::Option(inner) if inner.is_tensor() => Some(Holder::OptionalParam),
@@ -41,13 +43,13 @@ impl Holder {
                 Type::Rust(name) if scalar::is_scalar(name) => Some(Holder::Copied(format!("Option<{name}>"))),
                 _ => None,
             },
-            Type::Module(name) if name.contains("::") => named(name).map(Holder::Captured),
+            Type::Module(name) if name.contains("::") => declared().or_else(|| named(name)).map(Holder::Captured),
             Type::Module(name) => Some(Holder::Captured(format!("::fx_runtime::nn::{name}"))),
             Type::Rust(name) if name.starts_with("::fx_runtime::frozen::") => Some(Holder::Plain(name.clone())),
             Type::Rust(name) if is_number(ty) => Some(Holder::Copied(number(name))),
             Type::Rust(name) if scalar::is_of_tch(name) => Some(Holder::Copied(name.clone())),
             Type::Rust(name) if name.starts_with("crate::") && matches!(op, Op::GetAttr(_)) => {
-                named(name).map(Holder::Captured)
+                declared().or_else(|| named(name)).map(Holder::Captured)
             }
             Type::List(inner) => match &**inner {
                 Type::Rust(name) if is_number(inner) => Some(Holder::Numbers(number(name))),

@@ -1,6 +1,7 @@
 //! Containers as modules: the elements of a `Vec`, array or tuple are named `0`, `1`, ..., those of a map by their keys, as in
 //! PyTorch's `ModuleDict`; a `Box` is what it holds.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Display;
 use std::hash::{BuildHasher, Hash};
@@ -126,6 +127,20 @@ macro_rules! locked_module {
 }
 
 locked_module!(RwLock read, Mutex lock);
+
+/// What is in the cell stays there as well, and its copy has a cell of its own.
+impl<F: Field> Module for RefCell<F> {
+    fn type_name(&self) -> &'static str {
+        "RefCell"
+    }
+
+    fn visit<'a>(&'a self, _visitor: &mut dyn Visitor<'a>) {}
+
+    fn placed(&self, place: &mut Place<'_>) -> Result<Self, Error> {
+        let held = self.try_borrow().map_err(|_| Error::NotCloneable { what: "a `RefCell` in use".to_owned() })?;
+        held.place_field(place).map(RefCell::new)
+    }
+}
 
 /// The model of a free function: nothing.
 impl Module for () {

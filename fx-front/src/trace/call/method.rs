@@ -2,8 +2,9 @@
 
 use fx_ir::LayerRow;
 use fx_ir::{Arg, Effect, HostOp, Op, host};
-use syn::spanned::Spanned;
+use syn::{Expr, spanned::Spanned};
 
+use crate::syntax::{element_access::ElementAccess, peeled};
 use crate::trace::std_model::{
     method_type::{is_plain, method_type},
     store::is_store,
@@ -125,6 +126,9 @@ impl Tracer<'_> {
         if let Some(value) = self.place_method(call)? {
             return Ok(Some(value));
         }
+        if let Some(value) = self.element_mapped(call)? {
+            return Ok(Some(value));
+        }
         if let Some(value) = self.field_method(call)? {
             return Ok(Some(value));
         }
@@ -132,6 +136,25 @@ impl Tracer<'_> {
             return Ok(Some(value));
         }
         self.option_method(call)
+    }
+
+    /// `list.first().map(|x| ..)` and the like of a list at a place whose elements are no values; `None` for anything else.
+    fn element_mapped(&mut self, call: &syn::ExprMethodCall) -> Result<Option<Val>> {
+        let name = call.method.to_string();
+        let of_element =
+            matches!(peeled(&call.receiver), Expr::MethodCall(inner) if ElementAccess::of(&inner.method).is_some());
+        if !of_element || !matches!(name.as_str(), "map" | "map_or" | "map_or_else" | "and_then") {
+            return Ok(None);
+        }
+        let mark = self.checkpoint();
+        let is_at_place = self.place_test(&call.receiver)?.is_some();
+        self.rollback(mark);
+        if !is_at_place {
+            return Ok(None);
+        }
+        let mut choice = if name == "map" { option::mapped(call)?.1 } else { option::matched(&name, call)? };
+        choice.expr = call.receiver.clone();
+        self.choice(&choice, false).map(Some)
     }
 
     /// `option.map(|x| ..)`.

@@ -151,20 +151,23 @@ impl Tracer<'_> {
             // What the function's signature says of what is in the `Result` is not what the expression evaluates to.
             self.expects.next = None;
             let value = self.expr(expr)?;
-            Ok(self.as_result(value))
+            Ok(self.of_signature(value, is_ok(expr)))
         })
     }
 
-    /// Opaque code at the end of a function is the `Result` that the function's signature names; one of a reference would be
-    /// into what the code holds for itself.
-    fn as_result(&mut self, value: Val) -> Val {
+    /// Opaque code at the end of a function is the `Result` that the function's signature names, or within `Ok(..)` what is
+    /// in that; one of a reference would be into what the code holds for itself.
+    fn of_signature(&mut self, value: Val, is_in_ok: bool) -> Val {
         let Val::Node(id, Ty::Unknown, _) = value else { return value };
         let is_whole = matches!(self.graph.node(id).op, Op::Rust(_));
         let held = signature::value_type(&self.function().sig.output);
         let Some(held) = held.filter(|held| is_whole && !signature::holds_reference(held)) else { return value };
-        let ty = Ty::Result(Box::new(self.index.ty(self.module(), self.function().owner.as_ref(), held)));
+        let held = self.index.ty(self.module(), self.function().owner.as_ref(), held);
+        let ty = if is_in_ok { held } else { Ty::Result(Box::new(held)) };
         self.edit_node(id).ty = self.index.ir_type(&ty);
-        self.facts.set_result(id);
+        if !is_in_ok {
+            self.facts.set_result(id);
+        }
         value.with_ty(ty)
     }
 
@@ -222,7 +225,15 @@ impl Tracer<'_> {
 
 /// Whether it is `Err(..)`.
 pub(in crate::trace) fn is_err(expr: &syn::Expr) -> bool {
-    matches!(expr, syn::Expr::Call(call) if matches!(&*call.func, syn::Expr::Path(path) if path.path.is_ident("Err")))
+    is_call_of(expr, "Err")
+}
+
+fn is_ok(expr: &syn::Expr) -> bool {
+    is_call_of(expr, "Ok")
+}
+
+fn is_call_of(expr: &syn::Expr, name: &str) -> bool {
+    matches!(expr, syn::Expr::Call(call) if matches!(&*call.func, syn::Expr::Path(path) if path.path.is_ident(name)))
 }
 
 fn is_return(expr: &syn::Expr) -> bool {

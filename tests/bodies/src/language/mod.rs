@@ -2,6 +2,7 @@
 
 pub mod adaptors;
 pub mod aggregates;
+pub mod aliases;
 pub mod arguments;
 pub mod branches;
 pub mod checks;

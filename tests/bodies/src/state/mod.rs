@@ -6,4 +6,5 @@ pub mod kept;
 pub mod lent;
 pub mod optional;
 pub mod own_types;
+pub mod shared_values;
 pub mod solvers;

@@ -1,0 +1,158 @@
+//! Values behind pointers and in cells that code which is not understood reads, and elements of lists at places.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use fx_runtime::{Module, Tensor, nn, traceable};
+
+#[derive(Debug, Clone)]
+pub struct Plan {
+    width: i64,
+    scale: f64,
+    names: Vec<String>,
+}
+
+#[derive(Debug, Module)]
+pub struct Counts {
+    fc: nn::Linear,
+}
+
+impl Counts {
+    fn counted(&self, xs: &Tensor, names: &[String]) -> Tensor {
+        let marked = names.iter().filter(|name| name.ends_with('b')).count() as i64;
+        xs.apply(&self.fc) + marked
+    }
+}
+
+/// Plans and parts behind every pointer.
+#[derive(Debug, Module)]
+pub struct SharedPlans {
+    near: Rc<Counts>,
+    shared: Arc<Counts>,
+    boxed: Box<Counts>,
+    list: Vec<Arc<Counts>>,
+    plan: Rc<Plan>,
+    other: Arc<Plan>,
+    perhaps: Option<Rc<Plan>>,
+}
+
+#[cfg(test)]
+crate::check::understood!(SharedPlans: 13 of 43);
+#[traceable]
+impl SharedPlans {
+    pub fn forward(&self, xs: &Tensor, names: &[String]) -> Tensor {
+        let mut ys = self.near.counted(xs, names) + self.shared.counted(xs, names) + self.boxed.counted(xs, names);
+        for part in self.list.iter() {
+            ys = part.counted(&ys, names);
+        }
+        if self.plan.names.iter().any(|name| name.starts_with('b')) && self.other.names.len() > 1 {
+            ys = ys + self.other.width;
+        }
+        if self.perhaps.as_ref().is_some_and(|plan| plan.names.iter().any(|name| name.starts_with('a'))) {
+            ys = ys.tanh();
+        }
+        ys * self.plan.scale
+    }
+}
+
+/// A cell of a tensor that every call writes.
+#[derive(Debug, Module)]
+pub struct Celled {
+    fc: nn::Linear,
+    last: RefCell<Option<(Tensor, Tensor)>>,
+}
+
+#[cfg(test)]
+crate::check::understood!(Celled: 2 of 12);
+#[traceable]
+impl Celled {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let ys = xs.apply(&self.fc).relu();
+        let last = self.last.replace(Some((ys.shallow_clone(), xs.shallow_clone())));
+        if let Some((a, b)) = last { ys + a * b } else { ys }
+    }
+}
+
+/// What a call keeps for the next.
+#[derive(Debug)]
+pub struct Kept {
+    pub k: Tensor,
+    pub at: i64,
+}
+
+#[derive(Debug, Module)]
+pub struct Ends {
+    fc: nn::Linear,
+}
+
+#[traceable(strict)]
+impl Ends {
+    pub fn forward(&self, xs: &Tensor, kept: &mut Vec<Kept>) -> Tensor {
+        let first = kept.first().map(|one| one.at).unwrap_or(0);
+        let last = kept.last().map_or(1, |one| one.at + 1);
+        let mut ys = xs.apply(&self.fc) + first * 2 + last;
+        for one in kept.iter_mut() {
+            one.at += 1;
+            one.k = &one.k + 1.0;
+            ys = ys + &one.k;
+        }
+        ys
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::{agree, randn};
+
+    fn linear(p: &nn::Path, name: &str) -> nn::Linear {
+        nn::linear(p / name, 4, 4, Default::default())
+    }
+
+    #[test]
+    fn planned() {
+        let names: Vec<String> = vec!["a".into(), "b".into()];
+        let plan = || Plan { width: 3, scale: 0.5, names: names.clone() };
+        let counts = |p: &nn::Path, name: &str| Counts { fc: linear(p, name) };
+        let make = |p: &nn::Path| SharedPlans {
+            near: Rc::new(counts(p, "near")),
+            shared: Arc::new(counts(p, "shared")),
+            boxed: Box::new(counts(p, "boxed")),
+            list: vec![Arc::new(counts(p, "list"))],
+            plan: Rc::new(plan()),
+            other: Arc::new(plan()),
+            perhaps: Some(Rc::new(plan())),
+        };
+        agree!(make, [randn(&[2, 4])], |net, xs| net.forward(xs, &["ab".to_owned()]));
+    }
+
+    #[test]
+    fn celled() {
+        let make = |p: &nn::Path| Celled { fc: linear(p, "fc"), last: RefCell::new(None) };
+        let (_vs, net) = crate::check::root(make);
+        let frozen = net.freeze(&fx_runtime::Freeze::default()).expect("a cell is copied");
+        for rows in [2, 2, 1] {
+            let xs = randn(&[rows, 4]);
+            assert!(frozen.forward(&xs).allclose(&net.forward(&xs), 1e-5, 1e-6, false));
+        }
+    }
+
+    #[test]
+    fn ends() {
+        let (_vs, net) = crate::check::root(|p: &nn::Path| Ends { fc: linear(p, "fc") });
+        let frozen = net.freeze(&fx_runtime::Freeze::default()).expect("a frozen model");
+        for count in 0..3 {
+            let kept = || (0..count).map(|at| Kept { k: Tensor::from(at as f32).expand([2, 4], false), at }).collect();
+            let (mut eager, mut ours): (Vec<Kept>, Vec<Kept>) = (kept(), kept());
+            for _ in 0..2 {
+                let xs = randn(&[2, 4]);
+                let (ys, expected) = (frozen.forward(&xs, &mut ours), net.forward(&xs, &mut eager));
+                assert!(ys.allclose(&expected, 1e-5, 1e-6, false));
+            }
+            for (a, b) in ours.iter().zip(&eager) {
+                assert_eq!((a.at, &a.k), (b.at, &b.k));
+            }
+        }
+    }
+}
