@@ -9,21 +9,22 @@ use syn::visit_mut::{self, VisitMut};
 use super::{Index, Resolved};
 use crate::syntax::params::name_of;
 use crate::syntax::path_text;
-use crate::syntax::substitute::substituted;
+use crate::syntax::substitute::{placed, substituted};
 
 impl Index {
-    /// The type that the alias stands for where code in the module `from` names it with these arguments; `None` where that
+    /// The type that the alias stands for where code in the module `from` names it so, with its arguments; `None` where that
     /// code cannot name a part of it.
     pub(crate) fn aliased(
         &self,
         from: &str,
         (at, alias): (&str, &syn::ItemType),
-        given: &syn::PathArguments,
+        named: &syn::PathSegment,
     ) -> Option<syn::Type> {
         let mut ty = (*alias.ty).clone();
         let mut absolute = Absolute { index: self, from, at, params: &alias.generics, is_named: true };
         absolute.visit_type_mut(&mut ty);
-        let given = match given {
+        let ty = placed(ty.to_token_stream(), named.ident.span());
+        let given = match &named.arguments {
             syn::PathArguments::AngleBracketed(list) => list.args.iter().collect(),
             _ => Vec::new(),
         };
@@ -40,7 +41,7 @@ impl Index {
             };
             values.insert(name_of(param), given.next().map(ToTokens::to_token_stream).or(default)?);
         }
-        syn::parse2(substituted(ty.to_token_stream(), &values)).ok().filter(|_| absolute.is_named)
+        syn::parse2(substituted(ty, &values)).ok().filter(|_| absolute.is_named)
     }
 }
 

@@ -129,7 +129,7 @@ impl Index {
             }
             Resolved::Item(at, _, Name::Alias(alias)) if last.arguments.is_none() => self.ty(&at, None, &alias.ty),
             Resolved::Item(at, _, Name::Alias(alias)) => {
-                let known = self.aliased(module, (&at, &alias), &last.arguments);
+                let known = self.aliased(module, (&at, &alias), last);
                 known.map_or(Ty::Unknown, |known| self.ty(module, owner, &known))
             }
             Resolved::Item(at, name, _) => Ty::Rust(format!("{at}::{name}")),

@@ -47,7 +47,7 @@ impl VisitMut for Expand<'_> {
             && let Resolved::Item(at, _, Name::Alias(alias)) = self.index.resolve(self.module, &path_text(&path.path))
             && is_expanded(self.index, &at, &alias)
             && let Some(last) = path.path.segments.last()
-            && let Some(known) = self.index.aliased(self.module, (&at, &alias), &last.arguments)
+            && let Some(known) = self.index.aliased(self.module, (&at, &alias), last)
         {
             *ty = known;
             Expand { index: self.index, module: self.module, left }.visit_type_mut(ty);

@@ -54,7 +54,8 @@ fn as_head(ty: TokenStream) -> TokenStream {
     if is_plain { ty } else { quote::quote!(<#ty>) }
 }
 
-fn placed(tokens: TokenStream, span: Span) -> TokenStream {
+/// The tokens, all of them at one place.
+pub(crate) fn placed(tokens: TokenStream, span: Span) -> TokenStream {
     let placed = tokens.into_iter().map(|mut token| {
         if let TokenTree::Group(group) = &token {
             token = TokenTree::Group(Group::new(group.delimiter(), placed(group.stream(), span)));

@@ -7,6 +7,7 @@ use syn::{Block, Expr, ExprForLoop, parse_quote_spanned, spanned::Spanned};
 
 use crate::syntax::iterator_method::{Form, IteratorMethod};
 use crate::syntax::{bound_names, count_of};
+use crate::trace::desugar::closure_form::is_plain_closure;
 use crate::trace::{
     Ty,
     desugar::{Surroundings, iterator_chain::is_chain, jumps},
@@ -134,7 +135,7 @@ fn flat_mapped(closure: &syn::ExprClosure, over: &Expr, each: &ExprForLoop) -> O
     let (pat, body, inner) = (&each.pat, &each.body, &closure.body);
     let own = bound_names(&Expr::Closure(closure.clone()));
     let is_hidden = own.iter().any(|name| count_of(quote::ToTokens::to_token_stream(body), name) > 0);
-    let outer = closure.inputs.first().filter(|_| closure.inputs.len() == 1 && !is_hidden && !breaks(body))?;
+    let outer = closure.inputs.first().filter(|_| is_plain_closure(closure, 1) && !is_hidden && !breaks(body))?;
     let span: Span = closure.body.span();
     Some(parse_quote_spanned!(span=> for fx_outer in #over { let #outer = fx_outer; for #pat in #inner #body }))
 }

@@ -2,6 +2,8 @@
 
 use syn::{Expr, parse_quote_spanned, spanned::Spanned};
 
+use crate::trace::desugar::closure_form::is_plain_closure;
+
 /// `let x = option.ok_or(error)?` as `let Some(x) = option else { return Err(error) }`, so that what stands behind it
 /// knows of what is there.
 pub(in crate::trace) fn let_else(local: &syn::Local) -> Option<syn::Local> {
@@ -42,7 +44,7 @@ pub(in crate::trace) fn missing(expr: &Expr) -> Option<(&Expr, Expr)> {
 pub(in crate::trace) fn asked(expr: &Expr) -> Option<(&Expr, &Expr)> {
     let Expr::MethodCall(call) = expr else { return None };
     let error = match (call.method.to_string().as_str(), call.args.first()?) {
-        ("ok_or_else", Expr::Closure(closure)) if closure.inputs.is_empty() => &*closure.body,
+        ("ok_or_else", Expr::Closure(closure)) if is_plain_closure(closure, 0) => &*closure.body,
         ("ok_or", error) if is_made(error) => error,
         _ => return None,
     };

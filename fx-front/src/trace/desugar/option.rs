@@ -26,8 +26,15 @@ pub(in crate::trace) fn mapped(call: &ExprMethodCall) -> Result<(&syn::ExprClosu
         other => other,
     };
     let body = &closure.body;
-    let choice =
-        parse_quote_spanned!(call.span()=> match mapped_option { Some(#pattern) => Some(#body), None => None });
+    let choice = if contains_return(body) {
+        // It leaves the closure alone.
+        parse_quote_spanned!(call.span()=> match mapped_option {
+            Some(held_value) => Some((#closure)(held_value)),
+            None => None,
+        })
+    } else {
+        parse_quote_spanned!(call.span()=> match mapped_option { Some(#pattern) => Some(#body), None => None })
+    };
     Ok((closure, choice))
 }
 

@@ -6,6 +6,7 @@ use proc_macro2::Span;
 use syn::spanned::Spanned;
 
 use crate::syntax::{is_chain, peeled};
+use crate::trace::desugar::closure_form::is_plain_closure;
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Val,
     place::{Place, is_plain, local_place::LocalPlace},
@@ -113,7 +114,7 @@ impl Tracer<'_> {
             return Ok(None);
         }
         let fill: syn::Expr = match (call.method.to_string().as_str(), call.args.first()) {
-            ("get_or_insert_with", Some(syn::Expr::Closure(closure))) if closure.inputs.is_empty() => {
+            ("get_or_insert_with", Some(syn::Expr::Closure(closure))) if is_plain_closure(closure, 0) => {
                 let value = &closure.body;
                 syn::parse_quote_spanned!(span=> if #option.is_none() { #option = Some(#value); })
             }

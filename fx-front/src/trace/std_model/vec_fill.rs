@@ -5,6 +5,7 @@ use proc_macro2::Span;
 use syn::Expr;
 use syn::spanned::Spanned;
 
+use crate::trace::desugar::closure_form::is_plain_closure;
 use crate::trace::types::ty::{is_copy, is_untyped};
 use crate::trace::{
     Result, Tracer, Ty, Val, application, place::local_place::LocalPlace, tensor::operator,
@@ -53,7 +54,7 @@ impl Tracer<'_> {
         let place = self.local_place(&call.receiver)?;
         let (count, value) = (call.args.first()?, call.args.get(1)?);
         let value = match value {
-            Expr::Closure(closure) if call.method == "resize_with" && closure.inputs.is_empty() => &closure.body,
+            Expr::Closure(closure) if call.method == "resize_with" && is_plain_closure(closure, 0) => &closure.body,
             value if call.method == "resize" => value,
             _ => return None,
         };
@@ -127,7 +128,7 @@ fn repeated(expr: &Expr) -> Option<(&Expr, &Expr)> {
             let Expr::Path(path) = &*source.func else { return None };
             let name = path.path.segments.last()?.ident.to_string();
             match (name.as_str(), source.args.first()?) {
-                ("repeat_with", Expr::Closure(closure)) if closure.inputs.is_empty() => Some((&closure.body, count)),
+                ("repeat_with", Expr::Closure(closure)) if is_plain_closure(closure, 0) => Some((&closure.body, count)),
                 ("repeat", value) => Some((value, count)),
                 _ => None,
             }

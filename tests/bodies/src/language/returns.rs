@@ -134,6 +134,48 @@ impl Values {
     }
 }
 
+/// `return` in closures that are called on what options hold leaves the closures alone.
+#[derive(Debug, Module)]
+pub struct OutOfClosures {
+    fc: nn::Linear,
+    limit: Option<f64>,
+    extra: Option<Tensor>,
+}
+
+#[traceable(strict)]
+impl OutOfClosures {
+    pub fn forward(&self, xs: &Tensor, count: Option<i64>) -> Tensor {
+        let many = count
+            .map(|count| {
+                if count > 3 {
+                    return 1;
+                }
+                count + 10
+            })
+            .unwrap_or(0);
+        let scale = self
+            .limit
+            .map(|limit| {
+                if limit > 3.0 {
+                    return 1.5;
+                }
+                limit
+            })
+            .unwrap_or(0.5);
+        let extra = self.extra.as_ref().map(|extra| {
+            if many > 5 {
+                return extra.sin();
+            }
+            extra.cos()
+        });
+        let ys = xs.apply(&self.fc) * scale + many;
+        match extra {
+            Some(extra) => ys + extra,
+            None => ys,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -188,6 +230,17 @@ mod tests {
     fn values() {
         for mode in [-1, 0, 1, 2, 4] {
             agree!(|p| Values { fc: linear(p / 0) }, [randn(&[2, 4])], |net, xs| net.forward(xs, mode));
+        }
+    }
+
+    #[test]
+    fn out_of_closures() {
+        for (limit, is_extra) in [(Some(5.0), true), (Some(1.0), false), (None, true)] {
+            let extra = |p: &nn::Path| is_extra.then(|| p.randn("extra", &[4], 0., 1.));
+            let make =
+                |p: &nn::Path| OutOfClosures { fc: nn::linear(p, 4, 4, Default::default()), limit, extra: extra(p) };
+            let cases = [(randn(&[2, 4]), None), (randn(&[2, 4]), Some(1)), (randn(&[2, 4]), Some(7))];
+            agree!(make, cases, |net, (xs, count)| net.forward(xs, *count));
         }
     }
 }
