@@ -217,7 +217,7 @@ impl Writer {
 
     /// What may be asked of the state: conditions and numbers.
     pub(super) fn asked_of_state(&mut self) -> Option<String> {
-        Some(match self.below(7) {
+        Some(match self.below(8) {
             0 => format!("{}.count()", self.part(false)?),
             1 => format!("{}.told().0 % 5", self.part(false)?),
             2 => format!(
@@ -233,6 +233,7 @@ impl Writer {
                 "{}.iter().map(|part| part.n % 3).sum::<i64>()",
                 self.place_of(&[Type::Parts, Type::LentParts], false)?
             ),
+            6 => format!("{}.first().map(|part| part.n % 3).unwrap_or(1)", self.place(Type::Parts, false)?),
             _ => format!("{}.as_ref().map_or(2, |part| part.count())", self.place(Type::MaybePart, false)?),
         })
     }

@@ -106,9 +106,10 @@ impl Writer {
     fn int_of_option(&mut self) -> Option<String> {
         let one = self.of_type(Type::MaybeInt)?.name;
         let otherwise = self.int();
-        Some(match self.below(3) {
+        Some(match self.below(4) {
             0 => format!("{one}.unwrap_or({otherwise})"),
             1 => format!("match {one} {{ Some(n) if n > 1 => n - 1, Some(n) => n * 3, None => {otherwise} }}"),
+            2 => format!("{one}.map(|one| {{ if one > 1 {{ return one - 2; }} one + 4 }}).unwrap_or({otherwise})"),
             _ => format!("{one}.map_or({otherwise}, |one| one + 2)"),
         })
     }
