@@ -231,10 +231,13 @@ fn whole(parts: Vec<Val>, made: impl FnOnce(Vec<Val>) -> Val) -> Val {
     if matches!(parts.last(), Some(Val::Never)) { Val::Never } else { made(parts) }
 }
 
-/// `Tensor` of `None::<Tensor>`.
+/// `Tensor` of `None::<Tensor>` and of `Option::<Tensor>::None`.
 fn none_of(path: &syn::Path) -> Option<&syn::Type> {
-    let syn::PathArguments::AngleBracketed(list) = &path.segments.last()?.arguments else { return None };
-    list.args.iter().find_map(|arg| match arg {
+    let lists = path.segments.iter().filter_map(|segment| match &segment.arguments {
+        syn::PathArguments::AngleBracketed(list) => Some(list),
+        _ => None,
+    });
+    lists.flat_map(|list| &list.args).find_map(|arg| match arg {
         syn::GenericArgument::Type(ty) => Some(ty),
         _ => None,
     })

@@ -22,7 +22,7 @@ use crate::trace::{
     opaque::{
         capture::{Capture, Mention, moved_parts, with_handles},
         capture_place::looks_behind,
-        template::{called_with, hole},
+        template::{called_with, hole, writing_code},
     },
     place::may_borrow::is_kept,
     types::operand::typed_literal,
@@ -174,7 +174,7 @@ impl Tracer<'_> {
         let mut capture = Capture::default();
         let owner = self.function().owner.as_ref().map(ToTokens::to_token_stream);
         let tokens = capture.rewrite(expr, owner, &|name| match self.env.read(name) {
-            Some(value) if is_place(value) => Mention::Place,
+            Some(value) if is_place(value) && !self.is_converted(value) => Mention::Place,
             Some(_) => Mention::Variable,
             None if self.is_generic(name) => Mention::Place,
             None => Mention::None,
@@ -214,9 +214,13 @@ impl Tracer<'_> {
         let is_handed_on = is_shared && written.is_empty();
         let code = if is_handed_on { format!("({code}).shallow_clone()") } else { code };
         let form = form_of(expr, scope, is_handed_on);
-        let template =
-            if written.is_empty() { code } else { format!("let value = {code};\n(value, {},)", written.join(", ")) };
+        let template = if written.is_empty() { code } else { writing_code(&code, &written) };
         Ok(OpaqueCode { template, form, args, written, holds })
+    }
+
+    /// Whether the code gets a variable of its own that holds what the user's does.
+    fn is_converted(&self, value: &Val) -> bool {
+        value.node().is_some_and(|id| self.holds_handles(id))
     }
 
     /// Refuses code that moves a part of a tuple that it hands back, unless a second handle takes the part's place.

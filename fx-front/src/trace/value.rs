@@ -77,6 +77,16 @@ impl RefKind {
         let first = forms.next().unwrap_or(RefKind::Value);
         if forms.all(|form| form == first) { first } else { RefKind::RefRef }
     }
+
+    /// How a reference to the value is held.
+    pub(in crate::trace) fn borrowed(self) -> RefKind {
+        if self == RefKind::Value { RefKind::Ref } else { RefKind::RefRef }
+    }
+
+    /// How what is behind the reference is held.
+    pub(in crate::trace) fn behind(self) -> RefKind {
+        if self == RefKind::RefRef { RefKind::Ref } else { RefKind::Value }
+    }
 }
 
 impl Val {
@@ -156,6 +166,14 @@ impl Val {
     pub(in crate::trace) fn with_ref_kind(self, form: RefKind) -> Val {
         match self {
             Val::Node(id, ty, _) => Val::Node(id, ty, form),
+            other => other,
+        }
+    }
+
+    /// A reference to the value.
+    pub(in crate::trace) fn borrowed(self) -> Val {
+        match self {
+            Val::Node(id, ty, form) => Val::Node(id, ty, form.borrowed()),
             other => other,
         }
     }

@@ -24,6 +24,8 @@ pub(in crate::trace) struct ValueFacts {
     pub(in crate::trace) unwrapped: HashSet<NodeId>,
     /// Opaque code whose value is still a `Result`.
     results: HashSet<NodeId>,
+    /// Lists of handles where the user's list holds references, by what those refer to: the elements of another list.
+    handles: HashMap<NodeId, NodeId>,
     journal: Vec<Before>,
 }
 
@@ -36,6 +38,7 @@ enum Before {
     Named(NodeId, Option<String>),
     Unwrapped(NodeId),
     Result(NodeId, bool),
+    Handles(NodeId),
 }
 
 impl ValueFacts {
@@ -54,6 +57,9 @@ impl ValueFacts {
                 Before::Named(id, path) => restore(&mut self.named, id, path),
                 Before::Unwrapped(id) => {
                     self.unwrapped.remove(&id);
+                }
+                Before::Handles(id) => {
+                    self.handles.remove(&id);
                 }
                 Before::Result(id, true) => {
                     self.results.insert(id);
@@ -89,6 +95,18 @@ impl ValueFacts {
         if self.unwrapped.insert(id) {
             self.journal.push(Before::Unwrapped(id));
         }
+    }
+
+    /// The value of the node is a list of handles where the user's list holds references to the elements of `list`.
+    pub(in crate::trace) fn set_handles(&mut self, id: NodeId, list: NodeId) {
+        if self.handles.insert(id, list).is_none() {
+            self.journal.push(Before::Handles(id));
+        }
+    }
+
+    /// The list to whose elements the user's list holds references, where the value of the node is a list of handles.
+    pub(in crate::trace) fn handles_of(&self, id: NodeId) -> Option<NodeId> {
+        self.handles.get(&id).copied()
     }
 
     /// The value of the node is still a `Result`.

@@ -218,8 +218,11 @@ impl Tracer<'_> {
         if let (Some(node), Some(path)) = (value.node(), path) {
             self.facts.set_path(node, path);
         }
-        let is_own = receiver.ref_kind() == Some(RefKind::Value) && !self.holds_references(id);
-        value.with_ref_kind(if is_own { RefKind::Value } else { RefKind::Ref })
+        value.with_ref_kind(match receiver.ref_kind() {
+            Some(RefKind::Value) if !self.holds_references(id) => RefKind::Value,
+            Some(RefKind::RefRef) => RefKind::RefRef,
+            _ => RefKind::Ref,
+        })
     }
 
     fn struct_method(&mut self, receiver: Val, call: &syn::ExprMethodCall, errors: OnError) -> Result<Val> {

@@ -6,7 +6,7 @@ use syn::{Expr, ExprMethodCall, spanned::Spanned};
 
 use crate::trace::types::ty::{is_copy, is_untyped};
 use crate::trace::{
-    Result, Tracer, Ty, Val, application,
+    RefKind, Result, Tracer, Ty, Val, application,
     desugar::iterator_chain::{Accumulation, Chain, Start, ended_chain, gathered},
     flow::iterator_next::ForLoops,
     unsupported,
@@ -71,12 +71,21 @@ impl<'a> Tracer<'a> {
     fn whole_list(&mut self, list: &Expr) -> Option<Result<Val>> {
         let mark = self.checkpoint();
         match self.expr(list).map(Val::behind) {
-            Ok(items @ Val::List(_)) if items.ty().element() == Ty::Tensor => return Some(Ok(items)),
+            Ok(Val::List(items)) if items.first().is_some_and(Val::is_tensor) => {
+                return Some(Ok(Val::List(items.into_iter().map(Val::borrowed).collect())));
+            }
             Ok(value @ Val::Node(id, ..)) if value.ty().element() == Ty::Tensor => {
                 if let Some(copy) = self.copy_of(&value.ty(), &Arg::Node(id)) {
                     let (op, args) = application(copy);
                     let effect = if self.is_spilled(&value) { Effect::Io } else { Effect::Pure };
-                    return Some(Ok(self.host_node_with(effect, op, args, "items", value.ty(), list.span())));
+                    let items = self.host_node_with(effect, op, args, "items", value.ty(), list.span());
+                    if self.lists_references(id) {
+                        return Some(Ok(items.with_ref_kind(RefKind::RefRef)));
+                    }
+                    if let Some(items) = items.node() {
+                        self.facts.set_handles(items, id);
+                    }
+                    return Some(Ok(items));
                 }
             }
             _ => {}

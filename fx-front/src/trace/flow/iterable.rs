@@ -22,6 +22,8 @@ pub(in crate::trace) struct Over {
     pub(in crate::trace) forms: RefKinds,
     /// Whether each element comes with its number.
     pub(in crate::trace) is_numbered: bool,
+    /// Whether what the user's list holds are references.
+    lists_references: bool,
 }
 
 impl Tracer<'_> {
@@ -46,8 +48,9 @@ impl Tracer<'_> {
             }
             other => {
                 let list = self.expr(other)?;
-                let forms = RefKinds::of(&list);
                 if let Val::List(items) = list {
+                    let is_borrowed = matches!(other, syn::Expr::Reference(_));
+                    let items = if is_borrowed { items.into_iter().map(Val::borrowed).collect() } else { items };
                     let source = self.placeholder_node(other.span());
                     return Ok((source, Some(items)));
                 }
@@ -56,10 +59,13 @@ impl Tracer<'_> {
                 };
                 let items = if self.unrolls() { self.elements(&list, &item, other.span()) } else { None };
                 let path = self.path_of(&list).map(|path| element_path(&path, "*"));
-                Ok((
-                    Over { source, adaptors: vec![Adaptor::Iter], item: *item, path, forms, is_numbered: false },
-                    items,
-                ))
+                let lists_references = *item == Ty::Tensor && self.lists_references(source);
+                let forms = match RefKinds::of(&list) {
+                    RefKinds::All(form) if lists_references => RefKinds::All(form.borrowed()),
+                    forms => forms,
+                };
+                let adaptors = vec![Adaptor::Iter];
+                Ok((Over { source, adaptors, item: *item, path, forms, is_numbered: false, lists_references }, items))
             }
         }
     }
@@ -95,6 +101,7 @@ impl Tracer<'_> {
             path: None,
             forms: RefKinds::All(RefKind::Value),
             is_numbered: false,
+            lists_references: false,
         }
     }
 
@@ -121,6 +128,7 @@ impl Tracer<'_> {
                 path: None,
                 forms: RefKinds::All(RefKind::Value),
                 is_numbered: false,
+                lists_references: false,
             },
             None,
         ))
@@ -138,6 +146,7 @@ fn adapted(call: &syn::ExprMethodCall, over: Over, items: Option<Vec<Val>>) -> (
                 items = items.into_iter().enumerate().map(|(at, item)| Val::Tuple(vec![index(at), item])).collect();
             }
             "rev" => items.reverse(),
+            "iter" => items = items.into_iter().map(Val::borrowed).collect(),
             _ => {}
         }
         return (over, Some(items));
@@ -152,7 +161,10 @@ fn adapted(call: &syn::ExprMethodCall, over: Over, items: Option<Vec<Val>>) -> (
                 ..over
             },
             "rev" => Over { adaptors: with(&over.adaptors, Adaptor::Rev), ..over },
-            "iter" | "iter_mut" => Over { forms: RefKinds::All(RefKind::Ref), ..over },
+            "iter" | "iter_mut" => {
+                let element = if over.lists_references { RefKind::Ref } else { RefKind::Value };
+                Over { forms: RefKinds::All(element.borrowed()), ..over }
+            }
             _ => over,
         },
         None,

@@ -185,8 +185,8 @@ impl Tracer<'_> {
         let count = call.args.first().and_then(integer_literal);
         match (call.method.to_string().as_str(), count, &at) {
             ("iter" | "into_iter", ..) => self.element(chain, &call.receiver, &at, span).map(|value| match value {
-                Val::Some(inner) if call.method == "iter" => Val::Some(Box::new(inner.with_ref_kind(RefKind::Ref))),
-                value if call.method == "iter" => value.with_ref_kind(RefKind::Ref),
+                Val::Some(inner) if call.method == "iter" => Val::Some(Box::new(inner.borrowed())),
+                value if call.method == "iter" && value.ref_kind() == Some(RefKind::Value) => value.borrowed(),
                 value => value,
             }),
             ("skip", Some(count), _) => {

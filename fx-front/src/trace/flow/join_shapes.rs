@@ -11,7 +11,7 @@ impl Tracer<'_> {
         let mut branches = branches.to_vec();
         let is_living = |branch: &&mut Branch| !matches!(branch.value, Val::Never);
         let values = branches.iter().map(|branch| &branch.value).filter(|value| !matches!(value, Val::Never));
-        if let Some(shape) = values.cloned().reduce(|a, b| most_structured(&a, &b)) {
+        if let Some(shape) = values.cloned().reduce(|a, b| self.most_structured(&a, &b)) {
             for branch in branches.iter_mut().filter(is_living) {
                 branch.value = self.coerce(branch.region, &shape, branch.value.clone(), span);
             }
@@ -23,7 +23,7 @@ impl Tracer<'_> {
         for name in changed {
             let living = branches.iter().filter(|branch| !matches!(branch.value, Val::Never));
             let Some(shape) =
-                living.filter_map(|branch| branch.env.read(&name).cloned()).reduce(|a, b| most_structured(&a, &b))
+                living.filter_map(|branch| branch.env.read(&name).cloned()).reduce(|a, b| self.most_structured(&a, &b))
             else {
                 continue;
             };
@@ -84,6 +84,15 @@ impl Tracer<'_> {
                     Err(_) => whole,
                 }
             }
+            (Val::Node(shape, ..), Val::Node(list, ty, RefKind::Value))
+                if self.holds_handles(list) && !self.holds_handles(*shape) =>
+            {
+                let outer = std::mem::replace(&mut self.region, region);
+                let (op, args) = application(self.references_of(list));
+                let references = self.host_node_with(Effect::Io, op, args, "items", ty, span);
+                self.region = outer;
+                references
+            }
             (_, value) => value,
         }
     }
@@ -91,16 +100,22 @@ impl Tracer<'_> {
     fn all_fitted(&mut self, region: RegionId, shapes: &[Val], parts: Vec<Val>, span: Span) -> Vec<Val> {
         shapes.iter().zip(parts).map(|(shape, part)| self.coerce(region, shape, part, span)).collect()
     }
-}
 
-/// What has the parts of both.
-fn most_structured(a: &Val, b: &Val) -> Val {
-    let each = |a: &[Val], b: &[Val]| a.iter().zip(b).map(|(a, b)| most_structured(a, b)).collect::<Vec<Val>>();
-    match (a, b) {
-        (Val::Tuple(x), Val::Tuple(y)) if x.len() == y.len() => Val::Tuple(each(x, y)),
-        (Val::Fields(shape, x), Val::Fields(_, y)) if x.len() == y.len() => Val::Fields(shape.clone(), each(x, y)),
-        (Val::MutRef(place, x), Val::MutRef(_, y)) => Val::MutRef(place.clone(), Box::new(most_structured(x, y))),
-        (Val::Node(_, Ty::Tuple(_), _), Val::Tuple(_)) | (Val::Node(_, Ty::Struct(_), _), Val::Fields(..)) => b.clone(),
-        _ => a.clone(),
+    /// What has the parts of both, and of two lists the one that holds what the user's holds.
+    fn most_structured(&self, a: &Val, b: &Val) -> Val {
+        let each =
+            |a: &[Val], b: &[Val]| a.iter().zip(b).map(|(a, b)| self.most_structured(a, b)).collect::<Vec<Val>>();
+        match (a, b) {
+            (Val::Tuple(x), Val::Tuple(y)) if x.len() == y.len() => Val::Tuple(each(x, y)),
+            (Val::Fields(shape, x), Val::Fields(_, y)) if x.len() == y.len() => Val::Fields(shape.clone(), each(x, y)),
+            (Val::MutRef(place, x), Val::MutRef(_, y)) => {
+                Val::MutRef(place.clone(), Box::new(self.most_structured(x, y)))
+            }
+            (Val::Node(_, Ty::Tuple(_), _), Val::Tuple(_)) | (Val::Node(_, Ty::Struct(_), _), Val::Fields(..)) => {
+                b.clone()
+            }
+            (Val::Node(x, ..), Val::Node(y, ..)) if self.holds_handles(*x) && !self.holds_handles(*y) => b.clone(),
+            _ => a.clone(),
+        }
     }
 }

@@ -5,6 +5,7 @@ use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
+use crate::trace::opaque::template::WRITING_CODE;
 use crate::trace::{RefKind, Result, Tracer, Ty, Val, desugar::iterator_chain::is_lazy, entry::signature, unsupported};
 
 impl Tracer<'_> {
@@ -59,7 +60,7 @@ impl Tracer<'_> {
         let is_empty = matches!(&value, Val::List(items) if items.is_empty());
         self.bind(&local.pat, value)?;
         if is_empty {
-            self.remember_type(&local.pat);
+            self.remember_type(&local.pat, &init.expr);
         }
         self.remember_vec(&local.pat, &init.expr);
         Ok(Val::Unit)
@@ -131,17 +132,23 @@ impl Tracer<'_> {
     pub(in crate::trace) fn annotate(&mut self, value: &Val, ty: &syn::Type) -> Result<()> {
         let whole = self.whole_of(value);
         let is_home = self.is_home();
-        // The other parts are variables that it writes to.
         let is_part = whole != value.node();
         let Some(id) = whole.filter(|&id| self.graph.scope_of(id) == Some(self.region)) else { return Ok(()) };
         let Op::Rust(code) = &mut self.edit_node(id).op else { return Ok(()) };
-        if code.opaque.is_none() || code.fallible || is_part {
+        if code.opaque.is_none() || code.fallible {
             return Ok(());
         }
         if !is_home {
             return unsupported(ty.span(), "a type of another module");
         }
         let ty = ty.to_token_stream();
+        if is_part {
+            // The other parts are variables that it writes to.
+            if let Some(rest) = code.template.strip_prefix(WRITING_CODE) {
+                code.template = format!("{WRITING_CODE}: {ty}{rest}");
+            }
+            return Ok(());
+        }
         code.template = format!("{{ let typed: {ty} = {}; typed }}", code.text());
         code.form = CodeForm::Block(CodeScope::default());
         Ok(())

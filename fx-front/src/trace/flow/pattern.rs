@@ -81,7 +81,8 @@ impl Tracer<'_> {
                 if matches!(value, Val::Place(_)) {
                     return unsupported(inner.span(), "a pattern that copies parts of what is lent");
                 }
-                self.bind(&inner.pat, value.with_ref_kind(RefKind::Value))
+                let form = value.ref_kind().map_or(RefKind::Value, RefKind::behind);
+                self.bind(&inner.pat, value.with_ref_kind(form))
             }
             syn::Pat::Paren(inner) => self.bind(&inner.pat, value),
             syn::Pat::Wild(_) => Ok(()),

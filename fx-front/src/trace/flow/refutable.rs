@@ -41,7 +41,7 @@ impl Tracer<'_> {
             syn::Pat::Wild(_) => Pattern::Wild,
             syn::Pat::Paren(inner) => self.pattern(&inner.pat, of, bound)?,
             syn::Pat::Reference(inner) => {
-                let forms = &RefKinds::All(RefKind::Value);
+                let forms = &RefKinds::All(of.forms.one().behind());
                 self.pattern(&inner.pat, &Subject { forms, ..*of }, bound)?
             }
             syn::Pat::Ident(ident) if ident.ident == "None" => Pattern::None,

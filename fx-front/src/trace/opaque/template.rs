@@ -13,3 +13,11 @@ pub(in crate::trace) fn called_with(head: &str, first: usize, count: usize) -> S
     let holes: Vec<String> = (first..count).map(|at| format!("${at}")).collect();
     format!("{head}({})", holes.join(", "))
 }
+
+/// How code begins that writes to variables: with the declaration of its value, whose type may follow.
+pub(in crate::trace) const WRITING_CODE: &str = "let value";
+
+/// Code that hands over its value and behind it the variables that it writes to.
+pub(in crate::trace) fn writing_code(code: &str, written: &[String]) -> String {
+    format!("{WRITING_CODE} = {code};\n(value, {},)", written.join(", "))
+}

@@ -42,17 +42,37 @@ impl Tracer<'_> {
         }
     }
 
-    /// Of an empty list it is the `let` that says what it will hold: that is known as long as the variable is.
-    pub(in crate::trace) fn remember_type(&mut self, pat: &syn::Pat) {
+    /// Of an empty list it is the `let` that says what it will hold, by its type or by the constructor's: that is known as
+    /// long as the variable is.
+    pub(in crate::trace) fn remember_type(&mut self, pat: &syn::Pat, init: &syn::Expr) {
+        let owner = self.function().owner.as_ref();
         let (pat, ty) = match pat {
             syn::Pat::Type(typed) if holds_reference(&typed.ty) => (&*typed.pat, Ty::Unknown),
-            syn::Pat::Type(typed) => {
-                (&*typed.pat, self.index.ty(self.module(), self.function().owner.as_ref(), &typed.ty))
+            syn::Pat::Type(typed) if self.index.ty(self.module(), owner, &typed.ty).element() != Ty::Unknown => {
+                (&*typed.pat, self.index.ty(self.module(), owner, &typed.ty))
             }
-            pat => (pat, Ty::Unknown),
+            syn::Pat::Type(typed) => (&*typed.pat, self.constructed(init)),
+            pat => (pat, self.constructed(init)),
         };
         if let syn::Pat::Ident(name) = pat {
             self.env.declare(&type_of(&name.ident.to_string()), Val::Lit(Arg::None, ty));
+        }
+    }
+
+    /// The type of what `Vec::<i64>::new()` makes.
+    fn constructed(&self, init: &syn::Expr) -> Ty {
+        let syn::Expr::Call(call) = init else { return Ty::Unknown };
+        let syn::Expr::Path(path) = &*call.func else { return Ty::Unknown };
+        let mut segments = path.path.segments.clone();
+        segments.pop();
+        let ty = syn::Type::Path(syn::TypePath {
+            qself: None,
+            path: syn::Path { leading_colon: path.path.leading_colon, segments: without_last_colon(segments) },
+        });
+        if holds_reference(&ty) {
+            Ty::Unknown
+        } else {
+            self.index.ty(self.module(), self.function().owner.as_ref(), &ty)
         }
     }
 
@@ -99,6 +119,7 @@ impl Tracer<'_> {
                 let operands = self.exact_operands(items, span)?;
                 self.vec_of(operands, &told.as_ref().map_or(Ty::Unknown, Ty::element))
             }
+            Val::Node(id, _, RefKind::Value) if self.holds_handles(*id) => self.references_of(*id),
             Val::Node(id, ty @ Ty::List(element), RefKind::Value) if !self.is_spilled(value) => {
                 let copy = self.copy_of(ty, &Arg::Node(*id)).filter(|_| **element == Ty::Tensor);
                 copy.unwrap_or_else(|| HostOp::Clone.on(*id))
@@ -132,4 +153,12 @@ fn makes_vec(expr: &syn::Expr) -> bool {
         }
         _ => false,
     }
+}
+
+/// The segments of a path without a separator at their end.
+fn without_last_colon(
+    mut segments: syn::punctuated::Punctuated<syn::PathSegment, syn::Token![::]>,
+) -> syn::punctuated::Punctuated<syn::PathSegment, syn::Token![::]> {
+    segments.pop_punct();
+    segments
 }

@@ -16,6 +16,7 @@ use crate::trace::types::ty::is_copy;
 use crate::trace::{
     Result, Tracer, Ty, Val,
     place::{Place, Root},
+    std_model::store::is_store,
     unsupported,
 };
 
@@ -75,7 +76,8 @@ impl Tracer<'_> {
         let module = &self.index.structs[*owner].module;
         let spelled = field.and_then(|field| self.index.spelled(self.home(), module, &field.ty));
         let is_plain = is_copy(&ty) || spelled.is_some_and(|spelled| spelled.is_plain);
-        let only_read = self.is_module(&ty) || is_plain || self.only_looks(&ty);
+        // What writes to a variable store is known by name, too.
+        let only_read = self.is_module(&ty) || is_plain || is_store(&ty) || self.only_looks(&ty);
         if !written && !self.is_kept(*owner, name) && only_read {
             return Ok(None);
         }

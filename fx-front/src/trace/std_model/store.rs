@@ -18,3 +18,19 @@ impl Tracer<'_> {
 pub(in crate::trace) fn is_store(ty: &Ty) -> bool {
     matches!(ty, Ty::Rust(path) if path.ends_with("::nn::VarStore"))
 }
+
+/// Whether the store's method of that name takes it by `&self`.
+pub(in crate::trace) fn only_looks_at_store(name: &str) -> bool {
+    matches!(
+        name,
+        "kind"
+            | "device"
+            | "root"
+            | "len"
+            | "is_empty"
+            | "variables"
+            | "trainable_variables"
+            | "save"
+            | "save_to_stream"
+    )
+}

@@ -6,7 +6,7 @@ use syn::{BinOp, spanned::Spanned};
 
 use crate::syntax::yields_bool;
 use crate::trace::types::ty::{NUMBER, is_copy, is_untyped};
-use crate::trace::{Result, Tracer, Ty, Val, tensor::const_fold, unsupported};
+use crate::trace::{RefKind, Result, Tracer, Ty, Val, tensor::const_fold, unsupported};
 
 impl Tracer<'_> {
     pub(in crate::trace) fn unary(&mut self, unary: &syn::ExprUnary) -> Result<Val> {
@@ -16,7 +16,10 @@ impl Tracer<'_> {
             syn::UnOp::Deref(_) if value.ty() == Ty::Unknown && value.node().is_some() => {
                 unsupported(unary.span(), "what is behind a value of a type that is not known")
             }
-            syn::UnOp::Deref(_) => Ok(value.with_ref_kind(crate::trace::RefKind::Value)),
+            syn::UnOp::Deref(_) => {
+                let form = value.ref_kind().map_or(RefKind::Value, RefKind::behind);
+                Ok(value.with_ref_kind(form))
+            }
             syn::UnOp::Neg(_) => match value {
                 Val::Lit(Arg::Int(number), ty) => Ok(Val::Lit(Arg::Int(-number), ty)),
                 Val::Lit(Arg::Float(number), ty) => Ok(Val::Lit(Arg::Float(-number), ty)),

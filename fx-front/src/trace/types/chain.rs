@@ -6,7 +6,10 @@ use crate::syntax::{
     effects::{is_mutator, written},
     path_text, peeled,
 };
-use crate::trace::{Tracer, Ty, Val};
+use crate::trace::{
+    Tracer, Ty, Val,
+    std_model::store::{is_store, only_looks_at_store},
+};
 
 impl Tracer<'_> {
     /// The type of a path through fields and elements.
@@ -40,6 +43,7 @@ impl Tracer<'_> {
         let name = call.method.to_string();
         match self.chain_ty(&call.receiver) {
             Ty::Unknown => self.index.fns.iter().any(|function| function.sig.ident == name && function.writes_self()),
+            ty if is_store(&ty) => !only_looks_at_store(&name),
             ty => self.index.method(&ty, &name).is_some_and(|id| self.index.fns[id].writes_self()),
         }
     }

@@ -30,6 +30,9 @@ impl Tracer<'_> {
     /// Whether it is a variable of the generated code's that code may write to, and that no other value stands for.
     pub(in crate::trace) fn is_spilled(&self, value: &Val) -> bool {
         let Val::Node(id, _, RefKind::Value) = value else { return false };
+        if self.holds_handles(*id) {
+            return false;
+        }
         match &self.graph.node(*id).op {
             // A part hands over a value of its own.
             Op::Host(Host { op: HostOp::CallPart(_), .. }) => true,
@@ -42,6 +45,34 @@ impl Tracer<'_> {
             }
             _ => false,
         }
+    }
+
+    /// Whether it is a list of handles where the user's list holds references, here or in branches.
+    pub(in crate::trace) fn holds_handles(&self, id: NodeId) -> bool {
+        let in_branches = |owner: NodeId, at: usize| {
+            let ends = self.graph.node(owner).regions.iter().filter_map(|&region| self.graph.yield_of(region));
+            let mut given = ends.filter_map(|end| self.graph.node(end).args.get(at).and_then(Arg::node));
+            given.any(|one| self.holds_handles(one))
+        };
+        let node = self.graph.node(id);
+        match (&node.op, node.input(0)) {
+            (Op::If | Op::Match(_), _) => in_branches(id, 0),
+            (Op::TupleGet(at), Some(whole)) if matches!(self.graph.node(whole).op, Op::If | Op::Match(_)) => {
+                in_branches(whole, *at)
+            }
+            // A part of such a list.
+            (Op::Host(Host { op: HostOp::Slice(_), .. }), Some(whole)) => self.holds_handles(whole),
+            _ => self.facts.handles_of(id).is_some(),
+        }
+    }
+
+    /// Whether what the user's list of tensors holds are references.
+    pub(in crate::trace) fn lists_references(&self, id: NodeId) -> bool {
+        self.holds_handles(id)
+            || self.entry_type(id).is_some_and(|ty| match ty {
+                syn::Type::Reference(list) => holds_reference(&list.elem),
+                list => holds_reference(&list),
+            })
     }
 
     /// Whether it is a list that is written out, or in a variable of the generated code's.
@@ -116,6 +147,9 @@ impl Tracer<'_> {
     pub(in crate::trace) fn is_exact(&self, value: &Val) -> bool {
         let Val::Node(id, ty, form) = value else { return false };
         if *form == RefKind::RefRef || (*form == RefKind::Ref && matches!(ty, Ty::Option(_))) {
+            return false;
+        }
+        if self.holds_handles(*id) {
             return false;
         }
         let made_here = match &self.graph.node(*id).op {

@@ -1,6 +1,6 @@
 //! Values as operands of host operations: by value, as the user's code passes them on, and of the very type.
 
-use fx_ir::{Arg, HostOp, scalar};
+use fx_ir::{Arg, HostOp, NodeId, host::ELEMENT, scalar};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
@@ -33,6 +33,8 @@ impl Tracer<'_> {
     pub(in crate::trace) fn owned_operand(&mut self, value: &Val, span: Span) -> Result<Arg> {
         let operand = self.operand(value, span)?;
         Ok(match value {
+            Val::Node(id, _, RefKind::Value) if self.holds_handles(*id) => self.references_of(*id),
+            Val::Node(id, _, RefKind::Ref) if self.holds_handles(*id) => HostOp::Ref.on(self.references_of(*id)),
             Val::Node(_, _, RefKind::Ref | RefKind::RefRef) => HostOp::Ref.on(operand),
             Val::Node(_, Ty::Tensor, RefKind::Value) => HostOp::Handle.on(operand),
             Val::Node(_, ty @ Ty::List(element), RefKind::Value) if !is_copy(element) => {
@@ -56,7 +58,9 @@ impl Tracer<'_> {
     ) -> Result<Vec<Arg>> {
         for (expr, value) in exprs.into_iter().zip(values) {
             operands.push(match expr {
-                syn::Expr::Reference(_) => HostOp::Ref.on(self.operand(value, expr.span())?),
+                syn::Expr::Reference(_) if value.node().is_none_or(|id| !self.holds_handles(id)) => {
+                    HostOp::Ref.on(self.operand(value, expr.span())?)
+                }
                 _ => self.owned_operand(value, expr.span())?,
             });
         }
@@ -67,6 +71,7 @@ impl Tracer<'_> {
     pub(in crate::trace) fn exact_operand(&mut self, value: &Val, span: Span) -> Result<Arg> {
         match value {
             Val::Node(_, _, RefKind::RefRef) => unsupported(span, "code that mentions a reference to a reference"),
+            Val::Node(id, ..) if self.holds_handles(*id) => self.owned_operand(value, span),
             Val::Node(_, ty, _) if *ty == Ty::Tensor || is_copy(ty) => self.owned_operand(value, span),
             Val::Node(id, ty, _) if is_state(ty, LSTM_STATE) || is_state(ty, GRU_STATE) => {
                 Ok(self.copy_of(ty, &Arg::Node(*id)).unwrap_or(Arg::Node(*id)))
@@ -101,6 +106,12 @@ impl Tracer<'_> {
             Some(element) => HostOp::EmptyVec(element).of([]),
             None => HostOp::Vec.of(operands),
         }
+    }
+
+    /// What the user's list holds where the list of the graph holds handles: references.
+    pub(in crate::trace) fn references_of(&self, list: NodeId) -> Arg {
+        let referred = self.facts.handles_of(list).unwrap_or(list);
+        HostOp::MapList.of([referred.into(), Arg::Path(ELEMENT.to_owned())])
     }
 
     /// A struct by its fields, as a literal.
