@@ -133,10 +133,10 @@ impl<'ast> Visit<'ast> for Held<'_> {
             Resolved::Item(module, name, Name::Struct(_) | Name::Enum(_)) => {
                 self.declared.parts.insert((module, name));
             }
-            Resolved::Item(module, _, Name::Alias(ty)) if self.depth < 8 => {
+            Resolved::Item(module, _, Name::Alias(alias)) if self.depth < 8 => {
                 let mut inner =
                     Held { index: self.index, module: &module, depth: self.depth + 1, declared: Declared::default() };
-                inner.visit_type(&ty.ty);
+                inner.visit_type(&alias.ty);
                 self.declared.parts.append(&mut inner.declared.parts);
                 self.declared.has_layer |= inner.declared.has_layer;
                 self.declared.has_tensor |= inner.declared.has_tensor;
