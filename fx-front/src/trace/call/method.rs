@@ -153,7 +153,7 @@ impl Tracer<'_> {
             return Ok(None);
         }
         let mut choice = if name == "map" { option::mapped(call)?.1 } else { option::matched(&name, call)? };
-        choice.expr = call.receiver.clone();
+        choice.expr.clone_from(&call.receiver);
         self.choice(&choice, false).map(Some)
     }
 
