@@ -24,6 +24,7 @@ mod visible;
 
 pub use functions::Known;
 pub use module_path::is_within;
+pub(crate) use resolve::from_root;
 pub use types::Ty;
 pub(crate) use visible::scope_of;
 

@@ -6,7 +6,7 @@ use proc_macro2::TokenStream;
 use quote::ToTokens;
 use syn::visit_mut::{self, VisitMut};
 
-use super::{Index, Resolved};
+use super::{Index, Resolved, from_root};
 use crate::syntax::params::name_of;
 use crate::syntax::path_text;
 use crate::syntax::substitute::{placed, substituted};
@@ -70,7 +70,7 @@ impl VisitMut for Absolute<'_> {
         let full = match self.index.resolve(self.at, &path_text(path)) {
             Resolved::Item(module, name, _) => self.index.path_from(self.from, &module, &name),
             Resolved::External(full) if full.starts_with("crate") => None,
-            Resolved::External(full) if full.contains("::") => Some(format!("::{}", full.trim_start_matches("::"))),
+            Resolved::External(full) if full.contains("::") => Some(from_root(&full)),
             Resolved::External(_) => return,
         };
         let Some(mut known) = full.and_then(|full| syn::parse_str::<syn::Path>(&full).ok()) else {

@@ -3,6 +3,11 @@
 use super::{Index, Module, Name, Resolved};
 use fx_ir::LayerRow;
 
+/// A path of another crate, written so that it means the same in every module.
+pub(crate) fn from_root(path: &str) -> String {
+    format!("::{}", path.trim_start_matches("::"))
+}
+
 impl Index {
     /// What the path, written in `module`, means.
     pub fn resolve(&self, module: &str, path: &str) -> Resolved {

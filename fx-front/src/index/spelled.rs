@@ -2,7 +2,7 @@
 
 use crate::syntax::path_text;
 
-use super::{Index, Name, Resolved, Ty};
+use super::{Index, Name, Resolved, Ty, from_root};
 
 /// A type that has a path which means the same everywhere.
 #[derive(Debug)]
@@ -69,7 +69,7 @@ impl Index {
             Resolved::External(full) if ["nn::LSTMState", "nn::GRUState"].iter().any(|state| full.ends_with(state)) => {
                 (format!("::fx_runtime::nn::{name}"), true)
             }
-            Resolved::External(full) if full.contains("::") => (format!("::{}", full.trim_start_matches("::")), false),
+            Resolved::External(full) if full.contains("::") => (from_root(&full), false),
             Resolved::External(name) if ["Box", "Result"].contains(&name.as_str()) => (name, false),
             Resolved::External(_) => return None,
         };

@@ -4,7 +4,7 @@ use quote::ToTokens;
 
 use crate::syntax::path_text;
 
-use super::{Index, Name, Resolved};
+use super::{Index, Name, Resolved, from_root};
 use fx_ir::LayerRow;
 
 /// What is known of a Rust type.
@@ -127,7 +127,9 @@ impl Index {
             Resolved::Item(_, _, Name::Struct(id)) => {
                 self.named_instance(id, module, owner, &last.arguments).map_or(Ty::Unknown, Ty::Struct)
             }
-            Resolved::Item(at, _, Name::Alias(alias)) if last.arguments.is_none() => self.ty(&at, None, &alias.ty),
+            Resolved::Item(at, _, Name::Alias(alias)) if alias.generics.params.is_empty() => {
+                self.ty(&at, None, &alias.ty)
+            }
             Resolved::Item(at, _, Name::Alias(alias)) => {
                 let known = self.aliased(module, (&at, &alias), last);
                 known.map_or(Ty::Unknown, |known| self.ty(module, owner, &known))
@@ -224,7 +226,7 @@ fn external_ty(full: &str, written: &str) -> Ty {
     match LayerRow::of_type(last) {
         Some(leaf) if ours || segments.len() == 1 => Ty::Leaf(leaf.name),
         _ if segments.len() == 1 => Ty::Rust(written.to_owned()),
-        _ => Ty::Rust(format!("::{}", full.trim_start_matches("::"))),
+        _ => Ty::Rust(from_root(full)),
     }
 }
 

@@ -1,4 +1,5 @@
-//! Aliases of types with parameters: a signature that names one is read as if it named what the alias stands for.
+//! Aliases of types with parameters, and of `Result` by another name: a signature that names one is read as if it named
+//! what the alias stands for.
 //!
 //! ```text
 //! type Res<T> = Result<T, tch::TchError>;

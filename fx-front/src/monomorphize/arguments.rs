@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use quote::ToTokens;
 use syn::{GenericArgument, GenericParam, PathArguments};
 
-use crate::index::{Function, Index, Instance, Name, Resolved};
+use crate::index::{Function, Index, Instance, Name, Resolved, from_root};
 use crate::syntax::params::{is_bound, name_of};
 use crate::syntax::path_text;
 use crate::syntax::substitute::Substitution;
@@ -114,7 +114,7 @@ fn exact_path(index: &Index, (module, owner): Site<'_>, path: &syn::Path) -> Opt
         }
         Resolved::Item(at, name, Name::Struct(_) | Name::Enum(_) | Name::Other) => (format!("{at}::{name}"), plain()?),
         Resolved::External(full) if full.starts_with("crate") => return None,
-        Resolved::External(full) if full.contains("::") => (format!("::{}", full.trim_start_matches("::")), plain()?),
+        Resolved::External(full) if full.contains("::") => (from_root(&full), plain()?),
         Resolved::External(full) if PRELUDE.contains(&full.as_str()) => (full, plain()?),
         _ => return None,
     };

@@ -109,37 +109,28 @@ impl<M: Module> Module for Box<M> {
     }
 }
 
-/// What is behind the lock stays there, so that it cannot be shown; its copy has a lock of its own.
-macro_rules! locked_module {
-    ($($lock:ident $open:ident),+) => {
-        $(impl<F: Field> Module for $lock<F> {
+/// What is in the cell or behind the lock stays there, so that it cannot be shown; its copy has a cell or lock of its own.
+macro_rules! cell_module {
+    ($($cell:ident |$held:ident| $open:expr;)+) => {
+        $(impl<F: Field> Module for $cell<F> {
             fn type_name(&self) -> &'static str {
-                stringify!($lock)
+                stringify!($cell)
             }
 
             fn visit<'a>(&'a self, _visitor: &mut dyn Visitor<'a>) {}
 
             fn placed(&self, place: &mut Place<'_>) -> Result<Self, Error> {
-                self.$open().unwrap_or_else(PoisonError::into_inner).place_field(place).map($lock::new)
+                let $held = self;
+                $open.place_field(place).map($cell::new)
             }
         })+
     };
 }
 
-locked_module!(RwLock read, Mutex lock);
-
-/// What is in the cell stays there as well, and its copy has a cell of its own.
-impl<F: Field> Module for RefCell<F> {
-    fn type_name(&self) -> &'static str {
-        "RefCell"
-    }
-
-    fn visit<'a>(&'a self, _visitor: &mut dyn Visitor<'a>) {}
-
-    fn placed(&self, place: &mut Place<'_>) -> Result<Self, Error> {
-        let held = self.try_borrow().map_err(|_| Error::NotCloneable { what: "a `RefCell` in use".to_owned() })?;
-        held.place_field(place).map(RefCell::new)
-    }
+cell_module! {
+    RwLock |lock| lock.read().unwrap_or_else(PoisonError::into_inner);
+    Mutex |lock| lock.lock().unwrap_or_else(PoisonError::into_inner);
+    RefCell |cell| cell.try_borrow().map_err(|_| Error::NotCloneable { what: "a `RefCell` in use".to_owned() })?;
 }
 
 /// The model of a free function: nothing.

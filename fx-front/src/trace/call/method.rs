@@ -5,13 +5,8 @@ use fx_ir::{Arg, Effect, HostOp, Op, host};
 use syn::{Expr, spanned::Spanned};
 
 use crate::syntax::{element_access::ElementAccess, peeled};
-use crate::trace::std_model::{
-    method_type::{is_plain, method_type},
-    store::is_store,
-};
-use crate::trace::types::ty::is_state;
-use crate::trace::types::ty::{GRU_STATE, LSTM_STATE};
-use crate::trace::types::ty::{is_copy, is_untyped};
+use crate::trace::std_model::method_type::{is_plain, method_type};
+use crate::trace::types::ty::{GRU_STATE, LSTM_STATE, is_copy, is_state, is_store, is_untyped};
 use crate::trace::{
     OnError, RefKind, Result, Tracer, Ty, Val,
     desugar::{method_paths::with_closures, option, slice_split::unwrapped_split},

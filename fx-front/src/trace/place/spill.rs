@@ -45,14 +45,13 @@ impl Tracer<'_> {
     /// Of an empty list it is the `let` that says what it will hold, by its type or by the constructor's: that is known as
     /// long as the variable is.
     pub(in crate::trace) fn remember_type(&mut self, pat: &syn::Pat, init: &syn::Expr) {
-        let owner = self.function().owner.as_ref();
-        let (pat, ty) = match pat {
-            syn::Pat::Type(typed) if holds_reference(&typed.ty) => (&*typed.pat, Ty::Unknown),
-            syn::Pat::Type(typed) if self.index.ty(self.module(), owner, &typed.ty).element() != Ty::Unknown => {
-                (&*typed.pat, self.index.ty(self.module(), owner, &typed.ty))
-            }
-            syn::Pat::Type(typed) => (&*typed.pat, self.constructed(init)),
-            pat => (pat, self.constructed(init)),
+        let (pat, written) = match pat {
+            syn::Pat::Type(typed) => (&*typed.pat, Some(&*typed.ty)),
+            pat => (pat, None),
+        };
+        let ty = match written.map(|written| self.held_type(written)) {
+            Some(ty) if ty.element() != Ty::Unknown || written.is_some_and(holds_reference) => ty,
+            _ => self.constructed(init),
         };
         if let syn::Pat::Ident(name) = pat {
             self.env.declare(&type_of(&name.ident.to_string()), Val::Lit(Arg::None, ty));
@@ -63,16 +62,18 @@ impl Tracer<'_> {
     fn constructed(&self, init: &syn::Expr) -> Ty {
         let syn::Expr::Call(call) = init else { return Ty::Unknown };
         let syn::Expr::Path(path) = &*call.func else { return Ty::Unknown };
-        let mut segments = path.path.segments.clone();
-        segments.pop();
-        let ty = syn::Type::Path(syn::TypePath {
-            qself: None,
-            path: syn::Path { leading_colon: path.path.leading_colon, segments: without_last_colon(segments) },
-        });
-        if holds_reference(&ty) {
+        let mut path = path.path.clone();
+        path.segments.pop();
+        path.segments.pop_punct();
+        self.held_type(&syn::TypePath { qself: None, path }.into())
+    }
+
+    /// The type as it is written, where it is one of values and not of references.
+    fn held_type(&self, written: &syn::Type) -> Ty {
+        if holds_reference(written) {
             Ty::Unknown
         } else {
-            self.index.ty(self.module(), self.function().owner.as_ref(), &ty)
+            self.index.ty(self.module(), self.function().owner.as_ref(), written)
         }
     }
 
@@ -153,12 +154,4 @@ fn makes_vec(expr: &syn::Expr) -> bool {
         }
         _ => false,
     }
-}
-
-/// The segments of a path without a separator at their end.
-fn without_last_colon(
-    mut segments: syn::punctuated::Punctuated<syn::PathSegment, syn::Token![::]>,
-) -> syn::punctuated::Punctuated<syn::PathSegment, syn::Token![::]> {
-    segments.pop_punct();
-    segments
 }

@@ -12,11 +12,10 @@ use quote::ToTokens;
 
 use crate::index::Function;
 use crate::trace::types::label::join_path;
-use crate::trace::types::ty::is_copy;
+use crate::trace::types::ty::{is_copy, is_store};
 use crate::trace::{
     Result, Tracer, Ty, Val,
     place::{Place, Root},
-    std_model::store::is_store,
     unsupported,
 };
 

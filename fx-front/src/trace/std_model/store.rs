@@ -13,24 +13,3 @@ impl Tracer<'_> {
         Ok(self.host_node(op, args, name, host_type(name).unwrap_or(Ty::Unknown), span))
     }
 }
-
-/// Whether it is a variable store of tch's.
-pub(in crate::trace) fn is_store(ty: &Ty) -> bool {
-    matches!(ty, Ty::Rust(path) if path.ends_with("::nn::VarStore"))
-}
-
-/// Whether the store's method of that name takes it by `&self`.
-pub(in crate::trace) fn only_looks_at_store(name: &str) -> bool {
-    matches!(
-        name,
-        "kind"
-            | "device"
-            | "root"
-            | "len"
-            | "is_empty"
-            | "variables"
-            | "trainable_variables"
-            | "save"
-            | "save_to_stream"
-    )
-}

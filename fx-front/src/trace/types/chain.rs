@@ -6,10 +6,8 @@ use crate::syntax::{
     effects::{is_mutator, written},
     path_text, peeled,
 };
-use crate::trace::{
-    Tracer, Ty, Val,
-    std_model::store::{is_store, only_looks_at_store},
-};
+use crate::trace::types::ty::{is_store, only_looks_at_store};
+use crate::trace::{Tracer, Ty, Val};
 
 impl Tracer<'_> {
     /// The type of a path through fields and elements.

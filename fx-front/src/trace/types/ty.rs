@@ -62,3 +62,24 @@ pub(crate) fn is_path_of(path: &str, state: &str) -> bool {
     let name = |path: &str| path.rsplit_once("nn::").map(|(_, last)| last.to_owned());
     name(path).is_some() && name(path) == name(state)
 }
+
+/// Whether it is a variable store of tch's.
+pub(crate) fn is_store(ty: &Ty) -> bool {
+    matches!(ty, Ty::Rust(path) if path.ends_with("::nn::VarStore"))
+}
+
+/// Whether the store's method of that name takes it by `&self`.
+pub(crate) fn only_looks_at_store(name: &str) -> bool {
+    matches!(
+        name,
+        "kind"
+            | "device"
+            | "root"
+            | "len"
+            | "is_empty"
+            | "variables"
+            | "trainable_variables"
+            | "save"
+            | "save_to_stream"
+    )
+}
