@@ -5,6 +5,8 @@ use fx_runtime::instance::{Arg, Tracer};
 use fx_runtime::quant::{QConfigMapping, QEngine, QParamsFile, prepare, quantize};
 use fx_runtime::{Device, Freeze, Kind, Result, Tensor, nn};
 
+use super::alone;
+
 /// Two convolutions, a relu behind the first.
 fn net(vs: &nn::VarStore) -> Result<GraphModule> {
     let config = nn::ConvConfig { padding: 1, ..Default::default() };
@@ -30,6 +32,7 @@ const TOLERANCE: Tolerance = Tolerance { relative: 0.05, absolute: 0.05 };
 
 #[test]
 fn a_scale_that_is_wrong_is_found() -> Result<()> {
+    let _alone = alone();
     if fx_runtime::capabilities().int8.is_err() {
         return Ok(());
     }

@@ -9,7 +9,7 @@ use fx_runtime::quant::{
 use fx_runtime::{Device, Kind, Result, Tensor, nn};
 use serde::Deserialize;
 
-use super::{reference, uniform};
+use super::{alone, reference, uniform};
 
 #[derive(Deserialize)]
 struct Case {
@@ -78,6 +78,7 @@ fn list(tensor: &Tensor) -> Vec<f32> {
 
 #[test]
 fn numbers_are_pytorchs() -> Result<()> {
+    let _alone = alone();
     let cases: Vec<Case> = serde_json::from_value(reference("dynamic.json")).expect("cases");
     assert_eq!(cases.len(), 12);
     for case in &cases {
@@ -100,6 +101,7 @@ fn layer() -> nn::Linear {
 /// With parameters for each token a row has the numbers that it has by itself.
 #[test]
 fn tokens_are_quantized_by_themselves() -> Result<()> {
+    let _alone = alone();
     let layer = layer();
     let (whole, token) = (QConfig::dynamic(), QConfig::dynamic_per_token());
     let (whole, token) = (DynamicLinear::new(&layer, &whole)?, DynamicLinear::new(&layer, &token)?);
@@ -120,6 +122,7 @@ fn tokens_are_quantized_by_themselves() -> Result<()> {
 
 #[test]
 fn other_dtypes_no_rows_and_faults() -> Result<()> {
+    let _alone = alone();
     let quantized = DynamicLinear::new(&layer(), &QConfig::dynamic())?;
     let xs = batch("dtypes", &[3, 20], 1.0, 0.0);
     let half = quantized.forward(&xs.to_kind(Kind::BFloat16))?;
@@ -152,6 +155,7 @@ fn net() -> Result<GraphModule> {
 
 #[test]
 fn linear_layers_of_a_graph_are_replaced() -> Result<()> {
+    let _alone = alone();
     let net = net()?;
     let xs = batch("net", &[3, 20], 1.0, 0.0);
     let run = |net: &GraphModule| -> Result<Tensor> {
@@ -176,6 +180,7 @@ fn linear_layers_of_a_graph_are_replaced() -> Result<()> {
 /// Layers and directions of both kinds, with and without biases, from zeros and from a state.
 #[test]
 fn recurrent_layers() -> Result<()> {
+    let _alone = alone();
     let _no_grad = tch::no_grad_guard();
     for (case, bidirectional, has_biases, batch_first) in
         [(0, false, true, true), (1, true, true, false), (2, true, false, true)]
@@ -220,6 +225,7 @@ fn recurrent_layers() -> Result<()> {
 /// One step of one layer is its two dynamic linear layers and the cell.
 #[test]
 fn a_step_is_two_dynamic_linear_layers() -> Result<()> {
+    let _alone = alone();
     let _no_grad = tch::no_grad_guard();
     tch::manual_seed(5);
     let vs = nn::VarStore::new(Device::Cpu);
@@ -243,6 +249,7 @@ fn a_step_is_two_dynamic_linear_layers() -> Result<()> {
 
 #[test]
 fn recurrent_layers_of_a_graph_are_replaced() -> Result<()> {
+    let _alone = alone();
     let _no_grad = tch::no_grad_guard();
     let vs = nn::VarStore::new(Device::Cpu);
     let gru = nn::gru(vs.root() / "gru", 20, 12, nn::RNNConfig::default());

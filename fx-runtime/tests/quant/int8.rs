@@ -11,6 +11,8 @@ use fx_runtime::quant::{
 };
 use fx_runtime::{Device, Freeze, Kind, Result, Tensor, nn};
 
+use super::{alone, has_kernels};
+
 /// The values of the reference form at its sites, by their names.
 struct Sites<'s> {
     names: BTreeMap<NodeId, String>,
@@ -50,11 +52,6 @@ impl Hook for Compare<'_> {
         *value = Value::Tensor(Rc::new(wanted));
         Ok(())
     }
-}
-
-/// Where there are none, all stays in floats.
-fn has_kernels() -> bool {
-    fx_runtime::capabilities().int8.is_ok()
 }
 
 fn randn(shape: &[i64], seed: i64) -> Tensor {
@@ -148,6 +145,7 @@ fn picture_net() -> Result<GraphModule> {
 
 #[test]
 fn kernels_give_the_codes_of_the_reference_form() -> Result<()> {
+    let _alone = alone();
     let net = picture_net()?;
     for engine in [QEngine::Fx, QEngine::Onednn, QEngine::X86] {
         let (int8, found, wanted) = check(&net, &[2, 3, 18, 14], engine)?;
@@ -162,13 +160,14 @@ fn kernels_give_the_codes_of_the_reference_form() -> Result<()> {
 
 #[test]
 fn a_frozen_graph_keeps_its_kernels() -> Result<()> {
+    let _alone = alone();
     let (net, shape) = (picture_net()?, [1, 3, 18, 14]);
     let (_, qparams) = calibrated(&net, &shape, QEngine::Onednn)?;
     let int8 = quantize(&net, &qparams)?;
     let inputs = [value(randn(&shape, 9))];
     let (exact, by_node) = (tensor(net.run(&inputs)?), tensor(int8.run(&inputs)?));
     let frozen = int8.freeze(&Freeze::new())?;
-    assert_eq!(tensor(frozen.run(&inputs)?), by_node);
+    assert!(tensor(frozen.run(&inputs)?) == by_node || !has_kernels());
     assert!(sqnr(&exact, &by_node)? > 25.0);
     Ok(())
 }
@@ -176,6 +175,7 @@ fn a_frozen_graph_keeps_its_kernels() -> Result<()> {
 /// A transposed convolution, a border that is mirrored and a softmax stay in floats.
 #[test]
 fn what_has_no_kernel_is_computed_on_floats() -> Result<()> {
+    let _alone = alone();
     tch::manual_seed(42);
     let vs = nn::VarStore::new(Device::Cpu);
     let up = nn::conv_transpose2d(vs.root() / "up", 8, 6, 3, nn::ConvTransposeConfig::default());
@@ -207,6 +207,7 @@ fn what_has_no_kernel_is_computed_on_floats() -> Result<()> {
 
 #[test]
 fn parameters_of_another_graph_are_refused() -> Result<()> {
+    let _alone = alone();
     let (_, qparams) = calibrated(&picture_net()?, &[1, 3, 18, 14], QEngine::Onednn)?;
     let vs = nn::VarStore::new(Device::Cpu);
     let fc = nn::linear(vs.root(), 4, 4, nn::LinearConfig::default());
@@ -221,6 +222,7 @@ fn parameters_of_another_graph_are_refused() -> Result<()> {
 /// Linear layers with a residual in floats behind them, a weight that is no layer's, and a dropout.
 #[test]
 fn transformers_keep_their_residuals_in_floats() -> Result<()> {
+    let _alone = alone();
     tch::manual_seed(4);
     let vs = nn::VarStore::new(Device::Cpu);
     let [first, second] =
@@ -251,6 +253,7 @@ fn transformers_keep_their_residuals_in_floats() -> Result<()> {
 /// Weights of four bits move means, which corrected biases move back; the file keeps them.
 #[test]
 fn corrected_biases_bring_means_back() -> Result<()> {
+    let _alone = alone();
     let _no_grad = tch::no_grad_guard();
     let (net, shape, engine) = (picture_net()?, [4, 3, 18, 14], QEngine::Fx);
     let coarse = QConfig { weight: QConfig::weight_per_channel().quant_range(-8, 7), ..engine.default_qconfig() };
@@ -287,6 +290,7 @@ fn corrected_biases_bring_means_back() -> Result<()> {
 /// Data that says nothing of a model is refused with the site, and constants are no reason to.
 #[test]
 fn calibration_data_that_is_none() -> Result<()> {
+    let _alone = alone();
     let net = picture_net()?;
     let fresh = || prepare(&net, &QConfigMapping::for_engine(QEngine::Fx), QEngine::Fx);
     let filled = |number: f64| randn(&[1, 3, 18, 14], 1).fill(number);

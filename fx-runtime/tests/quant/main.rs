@@ -2,6 +2,8 @@
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by it")]
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 mod bisect;
 mod dynamic;
 mod equalization;
@@ -11,6 +13,17 @@ mod observers;
 mod prepare;
 mod qat;
 mod weight_only;
+
+/// Keeps every other test from drawing random numbers: libtorch has one generator for all threads.
+fn alone() -> MutexGuard<'static, ()> {
+    static GENERATOR: Mutex<()> = Mutex::new(());
+    GENERATOR.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Where there are none, all stays in floats.
+fn has_kernels() -> bool {
+    fx_runtime::capabilities().int8.is_ok()
+}
 
 /// Numbers in `[0, 1)` that are a function of a name and an index: `reference/README.md` has the rule.
 fn uniform(name: &str, count: usize) -> Vec<f64> {

@@ -7,6 +7,8 @@ use fx_runtime::quant::{
 };
 use fx_runtime::{Device, Kind, Result, Tensor, nn};
 
+use super::alone;
+
 /// Two linear layers with an activation, an addition and what shares its observer: `fc1`, `relu`, `fc2`, `add`, `flatten`,
 /// `sigmoid`.
 fn net() -> Result<GraphModule> {
@@ -56,6 +58,7 @@ fn calibrated(net: &GraphModule) -> Result<QParamsFile> {
 
 #[test]
 fn an_activation_belongs_to_the_layer_before_it_and_views_share() -> Result<()> {
+    let _alone = alone();
     let found = names(&default())?;
     let found: Vec<(&str, usize)> = found.iter().map(|(name, observer)| (name.as_str(), *observer)).collect();
     let wanted = [("xs", 0), ("block_fc1", 1), ("block_fc2", 2), ("add", 3), ("flatten", 3), ("sigmoid", 4)];
@@ -70,6 +73,7 @@ fn an_activation_belongs_to_the_layer_before_it_and_views_share() -> Result<()> 
 /// From the general to the special; each rule holds before those above it.
 #[test]
 fn precedence() -> Result<()> {
+    let _alone = alone();
     let all = "xs block_fc1 block_fc2 add flatten sigmoid";
     assert_eq!(sites(&QConfigMapping::new())?, "");
     assert_eq!(sites(&default())?, all);
@@ -87,6 +91,7 @@ fn precedence() -> Result<()> {
 /// The type of the module that an op stands in comes before the op's own, as in PyTorch.
 #[test]
 fn a_containing_module_comes_before_an_op() -> Result<()> {
+    let _alone = alone();
     let own = QEngine::Onednn.default_qconfig();
     let mapping = QConfigMapping::new().object_type("add", own).object_type("Net", None);
     assert_eq!(sites(&mapping)?, "");
@@ -95,6 +100,7 @@ fn a_containing_module_comes_before_an_op() -> Result<()> {
 
 #[test]
 fn what_pytorch_ignores_is_told() {
+    let _alone = alone();
     let mapping = default().module_name("block.fc3", None);
     assert!(refusal(&mapping).starts_with("quantization of `block.fc3`: the model has no such module"));
     // As Python's `match`: from the start, not anywhere.
@@ -111,6 +117,7 @@ fn what_pytorch_ignores_is_told() {
 
 #[test]
 fn unseen_sites_and_training_are_told() -> Result<()> {
+    let _alone = alone();
     let message = prepare(&net()?, &default(), QEngine::Onednn)?.convert().expect_err("not calibrated").to_string();
     assert!(message.contains("`xs`") && message.contains("has seen no value"), "{message}");
     let vs = nn::VarStore::new(Device::Cpu);
@@ -127,6 +134,7 @@ fn unseen_sites_and_training_are_told() -> Result<()> {
 
 #[test]
 fn data_that_cannot_be_observed_is_told_with_its_site() -> Result<()> {
+    let _alone = alone();
     let mut prepared = prepare(&net()?, &default(), QEngine::Onednn)?;
     let nan = Tensor::from_slice(&[f32::NAN; 8]).view([2, 4]);
     let message = prepared.forward(&[value(nan)]).expect_err("NaN").to_string();
@@ -136,6 +144,7 @@ fn data_that_cannot_be_observed_is_told_with_its_site() -> Result<()> {
 
 #[test]
 fn a_file_reads_back_and_a_foreign_one_is_refused() -> Result<()> {
+    let _alone = alone();
     let net = net()?;
     let qparams = calibrated(&net)?;
     let folder = tempfile::tempdir().expect("a folder");
@@ -166,6 +175,7 @@ fn a_file_reads_back_and_a_foreign_one_is_refused() -> Result<()> {
 /// Each site of the reference form is at most half a step from what the observed graph computes on its inputs.
 #[test]
 fn the_reference_form_runs() -> Result<()> {
+    let _alone = alone();
     let net = net()?;
     let qparams = calibrated(&net)?;
     let reference = prepare(&net, &default(), QEngine::Onednn)?.reference(&qparams)?;
@@ -186,6 +196,7 @@ fn the_reference_form_runs() -> Result<()> {
 
 #[test]
 fn accuracy_says_what_each_site_loses() -> Result<()> {
+    let _alone = alone();
     let net = net()?;
     let prepared = prepare(&net, &default(), QEngine::Onednn)?;
     let qparams = calibrated(&net)?;
@@ -205,6 +216,7 @@ fn accuracy_says_what_each_site_loses() -> Result<()> {
 /// An axis that a weight does not have, and parameters for another number of channels.
 #[test]
 fn faults_of_axes_are_told_with_their_weight() -> Result<()> {
+    let _alone = alone();
     let engine = QEngine::Onednn;
     for axis in [2, -3] {
         let weight =

@@ -13,7 +13,7 @@ use fx_runtime::quant::{
 use fx_runtime::{Device, Kind, Module as _, Result, Tensor};
 use serde::Deserialize;
 
-use super::{reference, uniform};
+use super::{alone, reference, uniform};
 
 const BATCH: usize = 6;
 const OBSERVERS_OFF: usize = 6;
@@ -199,6 +199,7 @@ impl Case {
 /// integers becomes the other one, which every later step shows. Ours are those of one of the CPUs, to the last step.
 #[test]
 fn training_follows_pytorch_step_by_step() -> Result<()> {
+    let _alone = alone();
     let follow = |file: &str| {
         let cases: Vec<Case> = serde_json::from_value(reference(file)).expect("cases");
         panic::catch_unwind(|| follows(&cases))
@@ -259,6 +260,7 @@ fn graph_of(net: &GraphModule) -> String {
 
 #[test]
 fn the_live_model_stays_as_it_is_but_for_its_weights() -> Result<()> {
+    let _alone = alone();
     let (_, net) = net()?;
     let before = graph_of(&net);
     let qat = prepare_qat(&net, &QConfigMapping::for_qat(QEngine::Fbgemm), QEngine::Fbgemm)?;
@@ -281,6 +283,7 @@ fn prepared(net: &GraphModule) -> Result<fx_runtime::quant::QParamsFile> {
 /// Without fake quantization a graph computes what the live model does, in both modes, with frozen statistics too.
 #[test]
 fn switched_off_it_is_the_live_model() -> Result<()> {
+    let _alone = alone();
     let (_, net) = net()?;
     let qat = prepare_qat(&net, &QConfigMapping::for_qat(QEngine::Fbgemm), QEngine::Fbgemm)?;
     qat.enable_observer(false);
@@ -309,6 +312,7 @@ fn switched_off_it_is_the_live_model() -> Result<()> {
 /// A layer that stays in floats trains with its batch norm behind it; of the others only what is named is quantized.
 #[test]
 fn a_layer_may_stay_in_floats() -> Result<()> {
+    let _alone = alone();
     let (_, net) = net()?;
     let mapping = QConfigMapping::for_qat(QEngine::Fbgemm).module_name("conv2", None);
     let qat = prepare_qat(&net, &mapping, QEngine::Fbgemm)?;
@@ -328,6 +332,7 @@ fn a_layer_may_stay_in_floats() -> Result<()> {
 /// Weights that an op reads as a tensor of the model are fake-quantized where they are read.
 #[test]
 fn functional_layers_train_too() -> Result<()> {
+    let _alone = alone();
     let vs = nn::VarStore::new(Device::Cpu);
     let weight = vs.root().var("weight", &[3, 4], nn::Init::Uniform { lo: -1.0, up: 1.0 });
     let mut t = Tracer::new("net");

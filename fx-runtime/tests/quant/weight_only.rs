@@ -5,6 +5,8 @@ use fx_runtime::quant::{
 };
 use fx_runtime::{Device, Kind, Result, Tensor, nn};
 
+use super::alone;
+
 fn layer() -> nn::Linear {
     tch::manual_seed(3);
     let vs = nn::VarStore::new(Device::Cpu);
@@ -13,6 +15,7 @@ fn layer() -> nn::Linear {
 
 #[test]
 fn integers_are_near_the_weight_and_small() -> Result<()> {
+    let _alone = alone();
     let layer = layer();
     let whole = layer.ws.numel() * 4;
     for (format, decibels, share) in [
@@ -35,6 +38,7 @@ fn integers_are_near_the_weight_and_small() -> Result<()> {
 /// The kernel computes what the dequantized weight does.
 #[test]
 fn the_kernel_is_the_dequantized_layer() -> Result<()> {
+    let _alone = alone();
     let layer = layer();
     for format in [WeightFormat::Int8, WeightFormat::Int4 { group: 64 }, WeightFormat::F16, WeightFormat::Bf16] {
         let quantized = WeightOnlyLinear::new(&layer, format)?;
@@ -52,6 +56,7 @@ fn the_kernel_is_the_dequantized_layer() -> Result<()> {
 
 #[test]
 fn groups_have_to_fit() {
+    let _alone = alone();
     let message = WeightOnlyLinear::new(&layer(), WeightFormat::Int4 { group: 48 }).expect_err("a refusal").to_string();
     assert_eq!(message, "quantization of `weight`: 128 inputs do not fall into groups of 48, which has to be even");
 }
@@ -59,6 +64,7 @@ fn groups_have_to_fit() {
 /// A table of integers yields the vectors that its numbers stand for, whatever the shape of the indices.
 #[test]
 fn embeddings() -> Result<()> {
+    let _alone = alone();
     let vs = nn::VarStore::new(Device::Cpu);
     let table = nn::embedding(vs.root(), 40, 64, nn::EmbeddingConfig::default());
     for (format, decibels) in
@@ -88,6 +94,7 @@ fn embeddings() -> Result<()> {
 
 #[test]
 fn what_f16_does_not_hold_is_refused() {
+    let _alone = alone();
     let mut layer = layer();
     layer.ws = tch::no_grad(|| &layer.ws * 1e7);
     let message = WeightOnlyLinear::new(&layer, WeightFormat::F16).expect_err("a refusal").to_string();

@@ -4,15 +4,14 @@ use tch::{Device, Kind, Tensor};
 
 use crate::Result;
 use crate::ffi::{DirectConv, Geometry, Int8Numbers, Int8Result, PostOp};
-use crate::frozen::int8::channel_sums;
 
 /// A weight of signed bytes that codes are multiplied by.
 #[derive(Debug)]
 pub(super) enum Product {
     /// Packed for oneDNN, on a CPU with instructions for it.
     Packed(Box<DirectConv>),
-    /// `i8[in, out]`, with the sums over the inputs, `i32[out]`.
-    Plain { codes: Tensor, sums: Tensor },
+    /// `i8[in, out]`. libtorch's product of integers is not used: on a CPU without VNNI its sums saturate at 16 bits.
+    Plain(Tensor),
 }
 
 impl Product {
@@ -21,32 +20,27 @@ impl Product {
         if let Some(packed) = packed(codes) {
             return Ok(Product::Packed(Box::new(packed)));
         }
-        let sums = channel_sums(codes)?;
-        Ok(Product::Plain { codes: codes.f_transpose(0, 1)?.f_contiguous()?, sums })
+        Ok(Product::Plain(codes.f_transpose(0, 1)?.f_contiguous()?))
     }
 
     /// `i8[out, in]`.
     pub(super) fn codes(&self) -> Result<Tensor> {
         match self {
             Product::Packed(conv) => Ok(conv.dense_weight()?.f_flatten(1, -1)?),
-            Product::Plain { codes, .. } => Ok(codes.f_transpose(0, 1)?.f_contiguous()?),
+            Product::Plain(codes) => Ok(codes.f_transpose(0, 1)?.f_contiguous()?),
         }
     }
 
     /// The sums over the inputs of `u8[rows, in]` times the weight, `i32[rows, out]`; there is at least one row.
     pub(super) fn sums(&self, rows: &Tensor, out: i64) -> Result<Tensor> {
-        let (codes, sums) = match self {
+        let codes = match self {
             Product::Packed(conv) => return Ok(conv.run_rows(rows, &[rows.size()[0], out], None, &PostOp::None)?),
-            Product::Plain { codes, sums } => (codes, sums),
+            Product::Plain(codes) => codes,
         };
-        if rows.device() != Device::Cpu {
-            // Sums of integers below 2^53 are exact in any order.
-            let double = |tensor: &Tensor| tensor.f_to_kind(Kind::Double);
-            return Ok(double(rows)?.f_matmul(&double(codes)?)?.f_to_kind(Kind::Int)?);
-        }
-        // Both operands of libtorch's product are signed: what is taken off comes back with the sums.
-        let shifted = rows.f_to_kind(Kind::Int)?.f_sub_scalar(128)?.f_to_kind(Kind::Int8)?;
-        Ok(shifted.f_internal_int_mm(codes)?.f_add(&sums.f_mul_scalar(128)?)?)
+        // Sums of integers below 2^24 are exact in `f32` in any order, and those below 2^53 in `f64`.
+        let largest = rows.size()[1].saturating_mul(255 * 128);
+        let kind = if largest < 1 << 24 { Kind::Float } else { Kind::Double };
+        Ok(rows.f_to_kind(kind)?.f_matmul(&codes.f_to_kind(kind)?)?.f_to_kind(Kind::Int)?)
     }
 }
 
