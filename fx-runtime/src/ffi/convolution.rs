@@ -17,6 +17,14 @@ pub(crate) struct Geometry {
     pub(crate) groups: i64,
 }
 
+impl Geometry {
+    /// Windows of one pixel: each row of channels is multiplied with the weight.
+    pub(crate) fn of_rows() -> Self {
+        let (one, none): (Box<[i64]>, _) = (Box::from([1, 1]), Box::from([0, 0]));
+        Self { stride: one.clone(), padding: none, dilation: one, output_padding: None, groups: 1 }
+    }
+}
+
 /// A convolution whose weight lies in oneDNN's blocked layout.
 #[derive(Debug)]
 pub(crate) enum PackedConv {

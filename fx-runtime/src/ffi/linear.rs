@@ -1,80 +1,79 @@
-//! oneDNN's matrix product with a weight in the kernel's own layout and a fused activation or addition.
-
-use std::ffi::CStr;
+//! oneDNN's matrix product with a weight in the kernel's own layout and fused activation and addition.
 
 use tch::{TchError, Tensor};
 
-use super::entry::{Handle, table};
-use super::post_op::{PostOp, c_name, optional};
-use super::tensor::{lend, refused, take};
-use super::{Param, ops};
+use super::linear_shim::ShimLinear;
+use super::onednn::DirectConv;
+use super::{Param, PostOp};
 
-const LINEAR: &str = "mkldnn::_linear_pointwise";
-const BINARY: &str = "mkldnn::_linear_pointwise.binary";
-const ADD: &CStr = c_name(fx_ir::ops::ADD);
+/// Rows for which a weight is laid out beforehand. Small weights have another layout for few rows.
+const USUAL_ROWS: i64 = 128;
 
 /// A linear layer whose weight lies in oneDNN's blocked layout.
 #[derive(Debug)]
-pub(crate) struct PackedLinear {
-    weight: Param,
-    bias: Option<Param>,
+pub(crate) enum PackedLinear {
+    /// oneDNN is called directly, for a convolution of one pixel.
+    Direct(Box<DirectConv>),
+    /// Through libtorch's entry points.
+    Shim(ShimLinear),
 }
 
 impl PackedLinear {
     /// Packs a dense weight `[out, in]` of f32, or of bf16 or f16 where the CPU has them; none where this libtorch lacks
     /// an entry point that is needed.
     pub(crate) fn pack(weight: &Tensor, bias: Option<&Tensor>) -> Option<Result<Self, TchError>> {
-        let entry = table();
-        entry.linear.and(entry.linear_binary)?;
-        let pack = || {
-            let bias = bias.map(Param::copied).transpose()?;
-            Ok(Self { weight: Param::new(ops::reorder_linear_weight(&weight.f_contiguous()?)?), bias })
+        let Some(direct) = DirectConv::pack_rows(weight, bias) else {
+            return Some(ShimLinear::pack(weight, bias)?.map(Self::Shim));
         };
-        Some(pack())
+        Some(direct.and_then(|direct| {
+            direct.lay_out_for_rows(USUAL_ROWS)?;
+            Ok(Self::Direct(Box::new(direct)))
+        }))
     }
 
     /// The weight as it was before it was packed, `[out, in]`.
     pub(crate) fn dense_weight(&self) -> Result<Tensor, TchError> {
-        self.weight.f_to_dense(None::<tch::Kind>, false)
+        match self {
+            Self::Direct(direct) => direct.dense_weight()?.f_flatten(1, -1),
+            Self::Shim(shim) => shim.dense_weight(),
+        }
     }
 
     /// The bias, `[out]`.
     pub(crate) fn bias(&self) -> Option<&Param> {
-        self.bias.as_ref()
+        match self {
+            Self::Direct(direct) => direct.bias(),
+            Self::Shim(shim) => shim.bias(),
+        }
     }
 
-    /// `post(x wᵀ + b)`; `x` is `[.., in]` of rank 2 or more, at least one element, in the weight's dtype.
-    pub(crate) fn run(&self, x: &Tensor, post: &PostOp) -> Result<Tensor, TchError> {
-        let linear = table().linear.ok_or_else(|| refused(LINEAR))?;
-        let bias = self.bias.as_deref().map(lend);
-        let mut out: Handle = std::ptr::null_mut();
-        // SAFETY: all handles are alive during the call, which reads them and writes `out`.
-        let status = post.lend(|post| unsafe {
-            linear(
-                lend(x),
-                lend(&self.weight),
-                optional(bias.as_ref()),
-                post.name,
-                post.scalars,
-                post.count,
-                post.algorithm,
-                &raw mut out,
-            )
-        });
-        // SAFETY: on success the callee wrote a new tensor to `out` and gave it away; else `out` is still null.
-        unsafe { take(out, status, LINEAR) }
+    /// `post(x wᵀ + b)`; `x` is `[.., in]` with at least one element, in the weight's dtype, and `sizes` is the result's
+    /// shape.
+    pub(crate) fn run(&self, x: &Tensor, sizes: &[i64], post: &PostOp) -> Result<Tensor, TchError> {
+        match self {
+            Self::Direct(direct) => direct.run_rows(x, sizes, None, post),
+            Self::Shim(shim) if sizes.len() == 1 => shim.run(&x.f_unsqueeze(0)?, post)?.f_squeeze_dim(0),
+            Self::Shim(shim) => shim.run(x, post),
+        }
     }
 
-    /// `x wᵀ + b + other` in one kernel; `other` has the result's shape and dtype.
-    pub(crate) fn run_add(&self, x: &Tensor, other: &Tensor) -> Result<Tensor, TchError> {
-        let binary = table().linear_binary.ok_or_else(|| refused(BINARY))?;
-        let bias = self.bias.as_deref().map(lend);
-        let mut out: Handle = std::ptr::null_mut();
-        // SAFETY: all handles are alive during the call, which reads them and writes `out`.
-        let status = unsafe {
-            binary(lend(x), lend(other), lend(&self.weight), optional(bias.as_ref()), ADD.as_ptr(), &raw mut out)
-        };
-        // SAFETY: on success the callee wrote a new tensor to `out` and gave it away; else `out` is still null.
-        unsafe { take(out, status, BINARY) }
+    /// Whether [`Self::run_add`] applies anything to the sum.
+    pub(crate) fn applies_to_sums(&self) -> bool {
+        matches!(self, Self::Direct(_))
+    }
+
+    /// `post(x wᵀ + b + other)` in one kernel, where `post` is nothing unless [`Self::applies_to_sums`]; `other` has the
+    /// result's shape and dtype.
+    pub(crate) fn run_add(&self, x: &Tensor, sizes: &[i64], other: &Tensor, post: &PostOp) -> Result<Tensor, TchError> {
+        match self {
+            Self::Direct(direct) => direct.run_rows(x, sizes, Some(other), post),
+            Self::Shim(shim) if sizes.len() == 1 => {
+                shim.run_add(&x.f_unsqueeze(0)?, &other.f_unsqueeze(0)?)?.f_squeeze_dim(0)
+            }
+            Self::Shim(shim) => shim.run_add(x, other),
+        }
     }
 }
+
+#[cfg(test)]
+mod tests;

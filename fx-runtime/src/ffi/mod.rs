@@ -33,6 +33,7 @@ mod kernel;
 mod lanes;
 mod library;
 mod linear;
+mod linear_shim;
 mod memory_format;
 mod mkl;
 pub(crate) mod nvrtc;

@@ -18,6 +18,8 @@ pub(crate) struct Target {
 /// What the CPU's kernels can do besides oneDNN in f32.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cpu {
+    /// oneDNN can be called without libtorch's operators.
+    pub(crate) onednn: bool,
     /// oneDNN computes in bf16.
     pub(crate) bf16: bool,
     /// oneDNN computes in f16.
@@ -33,6 +35,7 @@ pub(crate) struct Cpu {
 impl Cpu {
     pub(crate) fn of_this_machine() -> Self {
         Self {
+            onednn: ffi::onednn::release().is_ok(),
             bf16: ops::onednn_has_bf16(),
             f16: ops::onednn_has_f16(),
             mkl: ffi::mkl_is_available(),

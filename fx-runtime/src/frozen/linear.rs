@@ -233,8 +233,10 @@ impl Linear {
             Kernel::Matrix(matrix) if same && !facts.sizes().contains(&0) => {
                 return Ok(matrix.run(x, &self.result_sizes(facts), Some(other), self.act)?);
             }
-            Kernel::OneDnn(packed) if same && is_direct(facts) => {
-                return Ok(self.act.apply(packed.run_add(x, other)?)?);
+            Kernel::OneDnn(packed) if same && !facts.sizes().contains(&0) => {
+                let fuses = packed.applies_to_sums() && self.act.may_fuse(&self.non_finite);
+                let (post, rest) = self.act.fused_if(fuses);
+                return Ok(rest.apply(packed.run_add(x, &self.result_sizes(facts), other, &post)?)?);
             }
             _ => {}
         }
@@ -249,10 +251,7 @@ impl Linear {
             Kernel::Matrix(matrix) => matrix.run(x, &self.result_sizes(facts), None, act),
             Kernel::OneDnn(packed) => {
                 let (post, rest) = act.fused_if(act.may_fuse(&self.non_finite));
-                if is_direct(facts) {
-                    return rest.apply(packed.run(x, &post)?);
-                }
-                rest.apply(packed.run(&x.f_unsqueeze(0)?, &post)?.f_squeeze_dim(0)?)
+                rest.apply(packed.run(x, &self.result_sizes(facts), &post)?)
             }
             Kernel::CublasLt { plain, transposed } if act == self.act && act.may_fuse(&self.non_finite) => {
                 plain.cublas(x, transposed, &self.result_sizes(facts), act)
@@ -272,11 +271,6 @@ impl Apart {
     fn run(&self, x: &Tensor) -> Result<Tensor, Error> {
         self.norm.run(&self.linear.run(x)?)
     }
-}
-
-/// Whether oneDNN takes an input of this shape as it is.
-fn is_direct(facts: &Facts) -> bool {
-    facts.sizes().len() > 1 && !facts.sizes().contains(&0)
 }
 
 /// `[out, in]`, if weight and bias agree.

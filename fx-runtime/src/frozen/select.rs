@@ -12,11 +12,17 @@ use crate::frame::Target;
 use crate::qparams::WeightFormat;
 use crate::{Backend, MemoryFormat};
 
-/// Weights with fewer elements than this stay with ATen's matrix product, because oneDNN's call costs 10 to 15 µs more.
+/// Smaller weights are multiplied by sums along their rows, for which no team of threads is opened, where MKL is not at home.
 ///
-/// Measured in f32 on two cores with AVX-512 (Zen 5), from 64² to 3072 × 768: with 10 and 128 rows packed weights win
-/// from 256² on, up to 2.4 times; with one row they lose up to 7 µs at 384² and win from 512 × 1000 on.
-const PACKED_LINEAR_FROM: i64 = 1 << 17;
+/// Measured in f32 on one core and on two with AVX-512 (Zen 5), with 1 to 128 rows. 10 × 512: the sums take 0.35 to 0.56 of
+/// ATen's time, oneDNN 0.32 to 1.25. From 128² to 2048² oneDNN takes 0.19 to 0.95, and less than the sums throughout.
+const ONEDNN_LINEAR_FROM: i64 = 1 << 13;
+
+/// The same where oneDNN is reached through libtorch's operator, whose call costs 8 to 10 µs.
+///
+/// Measured on the same machine with two cores: with 10 and 128 rows it wins from 256² on, up to 2.4 times; with one row
+/// it loses up to 7 µs at 384² and wins from 512 × 1000 on.
+const SHIM_LINEAR_FROM: i64 = 1 << 17;
 
 /// MKL's call costs no more than ATen's; its block has megabytes of addresses, which small weights are not worth.
 const MKL_LINEAR_FROM: i64 = 1 << 14;
@@ -207,6 +213,7 @@ impl Target {
         let mkl = self.mkl() && !non_finite && !shared;
         let amx = self.amx() && !non_finite && !shared;
         let onednn = self.onednn() && !shared;
+        let onednn_from = if self.cpu.onednn { ONEDNN_LINEAR_FROM } else { SHIM_LINEAR_FROM };
         let dots = self.dots() && UnpackedWeight::takes(shape);
         // cuBLASLt's GELU is the tanh approximation.
         let cublas = self.on_cuda() && has_bias && matches!(act, Activation::Relu | Activation::GeluTanh);
@@ -214,7 +221,8 @@ impl Target {
             (LinearChoice::Amx, amx && self.cpu.amx == Amx::Own && elements >= AMX_FROM),
             (LinearChoice::Mkl(Rows::USUAL), mkl && elements >= MKL_LINEAR_FROM),
             (LinearChoice::Dots, dots && shared && elements >= DOTS_FROM),
-            (LinearChoice::OneDnn, onednn && elements >= PACKED_LINEAR_FROM),
+            (LinearChoice::OneDnn, onednn && elements >= onednn_from),
+            (LinearChoice::Dots, dots && !shared && !self.cpu.mkl && elements < ONEDNN_LINEAR_FROM),
             (LinearChoice::CublasLt, cublas),
             (LinearChoice::Composed, true),
             (LinearChoice::Mkl(rows.unwrap_or(Rows::USUAL)), mkl),
@@ -296,7 +304,8 @@ mod tests {
     use crate::frame::Cpu;
 
     fn target(device: Device, kind: Kind) -> Target {
-        let cpu = Cpu { bf16: true, f16: false, mkl: false, amx: Amx::Absent, vectors: VectorWidth::Baseline };
+        let cpu =
+            Cpu { onednn: true, bf16: true, f16: false, mkl: false, amx: Amx::Absent, vectors: VectorWidth::Baseline };
         Target { device, kind, memory_format: MemoryFormat::ChannelsLast, backend: Backend::Best, cpu }
     }
 
@@ -372,8 +381,8 @@ mod tests {
         let format = WeightFormat::Int4 { group: 128 };
         let of = |shape| LinearLayer { format: Some(format), ..linear(shape, true, Activation::None) };
         assert_eq!(cpu.linear(of([768, 512]), None), [Coded(format), Dequantized(format)]);
-        assert_eq!(cpu.linear(of([1024, 64]), None), [Composed, LinearChoice::OneDnn], "64 is no group");
-        assert_eq!(cpu.linear(of([128, 128]), None), [Composed, LinearChoice::OneDnn], "a small weight");
+        assert_eq!(cpu.linear(of([1024, 64]), None), [LinearChoice::OneDnn, Composed], "64 is no group");
+        assert_eq!(cpu.linear(of([128, 128]), None), [LinearChoice::OneDnn, Composed], "a small weight");
         let composed = Target { backend: Backend::Composed, ..cpu };
         assert_eq!(composed.linear(of([768, 512]), None), [Dequantized(format)]);
         assert_eq!(Target { kind: Kind::BFloat16, ..cpu }.linear(of([768, 512]), None), [Dequantized(format)]);
@@ -412,6 +421,22 @@ mod tests {
     }
 
     #[test]
+    fn small_weights_stay_off_the_team_of_threads() {
+        use LinearChoice::{Composed, Dots, Mkl, OneDnn};
+        let cpu = Cpu { vectors: VectorWidth::Avx512, ..target(Device::Cpu, Kind::Float).cpu };
+        let amd = Target { cpu, ..target(Device::Cpu, Kind::Float) };
+        let of = |shape| linear(shape, true, Activation::None);
+        assert_eq!(amd.linear(of([10, 512]), None), [Dots, Composed, OneDnn]);
+        assert_eq!(amd.linear(of([128, 128]), None), [OneDnn, Composed, Dots]);
+        assert_eq!(Target { kind: Kind::BFloat16, ..amd }.linear(of([10, 512]), None), [Composed, OneDnn]);
+        let intel = Target { cpu: Cpu { mkl: true, ..cpu }, ..amd };
+        assert_eq!(intel.linear(of([10, 512]), None), [Composed, Mkl(Rows::USUAL), OneDnn, Dots]);
+        let by_operators = Target { cpu: Cpu { onednn: false, ..cpu }, ..amd };
+        assert_eq!(by_operators.linear(of([128, 128]), None), [Composed, OneDnn, Dots]);
+        assert_eq!(by_operators.linear(of([1000, 512]), None), [OneDnn, Composed, Dots]);
+    }
+
+    #[test]
     fn a_shared_weight_stays_as_it_lies() {
         use LinearChoice::{Composed, Dots, OneDnn};
         let cpu = target(Device::Cpu, Kind::Float);
@@ -431,7 +456,7 @@ mod tests {
 
     #[test]
     fn composed_means_composed() {
-        let cpu = Cpu { bf16: true, f16: true, mkl: true, amx: Amx::Own, vectors: VectorWidth::Avx512 };
+        let cpu = Cpu { onednn: true, bf16: true, f16: true, mkl: true, amx: Amx::Own, vectors: VectorWidth::Avx512 };
         let target = Target { backend: Backend::Composed, cpu, ..target(Device::Cpu, Kind::Float) };
         let small = ConvLayer { tiles: true, ..convolution(2, false, Activation::Relu) };
         assert_eq!(target.conv(small), [ConvChoice::Composed]);

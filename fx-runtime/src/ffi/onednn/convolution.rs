@@ -45,6 +45,16 @@ impl DirectConv {
         Some(Self::pack_as(engine, weight, bias, geometry, numbers))
     }
 
+    /// The same for a linear layer, whose weight is `[out, in]`; it is run by [`Self::run_rows`].
+    pub(crate) fn pack_rows(weight: &Tensor, bias: Option<&Tensor>) -> Option<Result<Self, TchError>> {
+        let size = weight.size();
+        let weight = weight.f_view([size[0], size[1], 1, 1]);
+        match weight {
+            Ok(weight) => Self::pack(&weight, bias, &Geometry::of_rows()),
+            Err(error) => Some(Err(error)),
+        }
+    }
+
     /// Takes a copy of a dense weight of `i8`, laid out as above, for inputs of `u8`; `bias` is f32. None where oneDNN
     /// cannot be called directly or this CPU has no VNNI instructions, and for a transposed convolution.
     pub(crate) fn pack_int8(

@@ -264,6 +264,15 @@ impl DirectConv {
         for (axis, size) in sizes[2..self.rank()].iter_mut().enumerate() {
             *size += self.extent(axis);
         }
+        self.lay_out_for(sizes)
+    }
+
+    /// The same for [`run_rows`](Self::run_rows) with so many rows.
+    pub(crate) fn lay_out_for_rows(&self, rows: i64) -> Result<(), TchError> {
+        self.lay_out_for([1, self.in_channels(), rows, 1, 0])
+    }
+
+    fn lay_out_for(&self, sizes: [i64; 5]) -> Result<(), TchError> {
         let key = Key { sizes, channels_last: true, adds: false, post: PostOp::None, threads: tch::get_num_threads() };
         let wanted = Described::of(self, &key)?.description.weight()?;
         self.weight.in_layout(wanted).map(drop)

@@ -49,12 +49,9 @@ fn packed(codes: &Tensor) -> Option<DirectConv> {
     if codes.device() != Device::Cpu {
         return None;
     }
-    let (one, none) = (Box::from([1, 1]), Box::from([0, 0]));
-    let geometry =
-        Geometry { stride: one, padding: none, dilation: Box::from([1, 1]), output_padding: None, groups: 1 };
     let numbers = Int8Numbers { source_zero: 0, weight_scales: &[], result: Int8Result::Sums, adds_integers: false };
     let size = codes.size();
     let weight = codes.f_view([size[0], size[1], 1, 1]).ok()?;
-    let conv = DirectConv::pack_int8(&weight, None, &geometry, &numbers)?.ok()?;
+    let conv = DirectConv::pack_int8(&weight, None, &Geometry::of_rows(), &numbers)?.ok()?;
     conv.lay_out().is_ok().then_some(conv)
 }
