@@ -7,7 +7,7 @@ use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::{spanned::Spanned, visit::Visit};
 
-use crate::syntax::each_target;
+use crate::syntax::{each_target, each_target_in_scope};
 
 /// Where the expression leaves its surroundings: `return`, or `?` and jumps that are not its own.
 pub(crate) fn escape(expr: &syn::Expr) -> Option<Span> {
@@ -191,21 +191,25 @@ pub(crate) fn fields(expr: &syn::Expr, is_mutating: &dyn Fn(&syn::ExprMethodCall
     all
 }
 
-/// The variables that the expression writes to; `mutates` knows the methods that change what they are called on.
+/// The variables of its surroundings that the expression writes to; `mutates` knows the methods that change what they are
+/// called on.
 pub(crate) fn written(expr: &syn::Expr, mutates: &dyn Fn(&syn::ExprMethodCall) -> bool) -> Vec<String> {
-    fn add(expr: &syn::Expr, all: &mut BTreeSet<String>) {
+    fn add(expr: &syn::Expr, bound: &[String], all: &mut BTreeSet<String>) {
         match expr {
-            syn::Expr::Path(path) => all.extend(path.path.get_ident().map(ToString::to_string)),
-            syn::Expr::Tuple(parts) => parts.elems.iter().for_each(|part| add(part, all)),
-            syn::Expr::Index(index) => add(&index.expr, all),
-            syn::Expr::Field(field) => add(&field.base, all),
-            syn::Expr::Paren(inner) => add(&inner.expr, all),
-            syn::Expr::Unary(inner) => add(&inner.expr, all),
+            syn::Expr::Path(path) => {
+                let name = path.path.get_ident().map(ToString::to_string);
+                all.extend(name.filter(|name| !bound.contains(name)));
+            }
+            syn::Expr::Tuple(parts) => parts.elems.iter().for_each(|part| add(part, bound, all)),
+            syn::Expr::Index(index) => add(&index.expr, bound, all),
+            syn::Expr::Field(field) => add(&field.base, bound, all),
+            syn::Expr::Paren(inner) => add(&inner.expr, bound, all),
+            syn::Expr::Unary(inner) => add(&inner.expr, bound, all),
             _ => {}
         }
     }
     let mut all = BTreeSet::new();
-    each_target(expr, mutates, &mut |target| add(target, &mut all));
+    each_target_in_scope(expr, mutates, &mut |target, bound| add(target, bound, &mut all));
     all.into_iter().collect()
 }
 

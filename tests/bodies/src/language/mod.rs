@@ -21,6 +21,7 @@ pub mod lent_arguments;
 pub mod limits;
 pub mod lists;
 pub mod lists_of_options;
+pub mod lists_of_references;
 pub mod literals;
 pub mod loops;
 pub mod mut_references;
