@@ -15,7 +15,7 @@ mod variables;
 use quote::ToTokens;
 
 use crate::index::{Function, Index, Ty};
-use crate::syntax::{each_target, path_text};
+use crate::syntax::{path_text, targets::each_target};
 
 /// One step of a chain of layers.
 #[derive(Clone, Debug, PartialEq)]

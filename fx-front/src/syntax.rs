@@ -5,6 +5,7 @@ pub(crate) mod element_access;
 pub(crate) mod iterator_method;
 pub(crate) mod params;
 pub(crate) mod substitute;
+pub(crate) mod targets;
 
 use std::collections::BTreeSet;
 
@@ -188,113 +189,8 @@ pub(crate) fn count_of(tokens: proc_macro2::TokenStream, word: &str) -> usize {
     tokens.into_iter().map(each).sum()
 }
 
-/// Hands over every expression that is written to: by an assignment, through `&mut`, or by a method that `mutates`.
-pub(crate) fn each_target(
-    expr: &syn::Expr,
-    mutates: &dyn Fn(&syn::ExprMethodCall) -> bool,
-    target: &mut dyn FnMut(&syn::Expr),
-) {
-    each_target_in_scope(expr, mutates, &mut |written, _| target(written));
-}
-
-/// The same, with the variables that the expression itself binds around what is written to.
-pub(crate) fn each_target_in_scope(
-    expr: &syn::Expr,
-    mutates: &dyn Fn(&syn::ExprMethodCall) -> bool,
-    target: &mut dyn FnMut(&syn::Expr, &[String]),
-) {
-    struct Find<'f> {
-        mutates: &'f dyn Fn(&syn::ExprMethodCall) -> bool,
-        target: &'f mut dyn FnMut(&syn::Expr, &[String]),
-        bound: Vec<String>,
-    }
-    impl Find<'_> {
-        fn scope(&mut self, visit: impl FnOnce(&mut Self)) {
-            let around = self.bound.len();
-            visit(self);
-            self.bound.truncate(around);
-        }
-        fn found(&mut self, written: &syn::Expr) {
-            (self.target)(written, &self.bound);
-        }
-    }
-    impl<'ast> Visit<'ast> for Find<'_> {
-        fn visit_expr_assign(&mut self, assign: &'ast syn::ExprAssign) {
-            self.found(&assign.left);
-            syn::visit::visit_expr_assign(self, assign);
-        }
-        fn visit_expr_binary(&mut self, binary: &'ast syn::ExprBinary) {
-            if is_compound(&binary.op) {
-                self.found(&binary.left);
-            }
-            syn::visit::visit_expr_binary(self, binary);
-        }
-        fn visit_expr_reference(&mut self, reference: &'ast syn::ExprReference) {
-            if reference.mutability.is_some() {
-                self.found(&reference.expr);
-            }
-            syn::visit::visit_expr_reference(self, reference);
-        }
-        fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
-            if (self.mutates)(call) {
-                self.found(&call.receiver);
-            }
-            syn::visit::visit_expr_method_call(self, call);
-        }
-        fn visit_macro(&mut self, mac: &'ast syn::Macro) {
-            for operand in &macro_operands(mac) {
-                self.visit_expr(operand);
-            }
-        }
-        fn visit_pat_ident(&mut self, name: &'ast syn::PatIdent) {
-            self.bound.push(name.ident.to_string());
-            syn::visit::visit_pat_ident(self, name);
-        }
-        fn visit_local(&mut self, local: &'ast syn::Local) {
-            // A name is bound behind its value.
-            if let Some(init) = &local.init {
-                self.visit_local_init(init);
-            }
-            self.visit_pat(&local.pat);
-        }
-        fn visit_expr_let(&mut self, condition: &'ast syn::ExprLet) {
-            self.visit_expr(&condition.expr);
-            self.visit_pat(&condition.pat);
-        }
-        fn visit_block(&mut self, block: &'ast syn::Block) {
-            self.scope(|find| syn::visit::visit_block(find, block));
-        }
-        fn visit_expr_if(&mut self, branch: &'ast syn::ExprIf) {
-            self.scope(|find| {
-                find.visit_expr(&branch.cond);
-                find.visit_block(&branch.then_branch);
-            });
-            if let Some((_, otherwise)) = &branch.else_branch {
-                self.visit_expr(otherwise);
-            }
-        }
-        fn visit_expr_while(&mut self, each: &'ast syn::ExprWhile) {
-            self.scope(|find| syn::visit::visit_expr_while(find, each));
-        }
-        fn visit_expr_for_loop(&mut self, each: &'ast syn::ExprForLoop) {
-            self.visit_expr(&each.expr);
-            self.scope(|find| {
-                find.visit_pat(&each.pat);
-                find.visit_block(&each.body);
-            });
-        }
-        fn visit_arm(&mut self, arm: &'ast syn::Arm) {
-            self.scope(|find| syn::visit::visit_arm(find, arm));
-        }
-        fn visit_expr_closure(&mut self, closure: &'ast syn::ExprClosure) {
-            self.scope(|find| syn::visit::visit_expr_closure(find, closure));
-        }
-    }
-    Find { mutates, target, bound: Vec::new() }.visit_expr(expr);
-}
-
 /// The expressions that a macro is given, as `vec![a, b]`, `vec![a; n]` and `format!("{a}", a = b)` write them.
-fn macro_operands(mac: &syn::Macro) -> Vec<syn::Expr> {
+pub(crate) fn macro_operands(mac: &syn::Macro) -> Vec<syn::Expr> {
     type List<Separator> = syn::punctuated::Punctuated<syn::Expr, Separator>;
     let operands = mac
         .parse_body_with(List::<syn::Token![,]>::parse_terminated)

@@ -7,7 +7,7 @@ use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::{spanned::Spanned, visit::Visit};
 
-use crate::syntax::{each_target, each_target_in_scope};
+use crate::syntax::targets::{each_target, each_target_in_scope};
 
 /// Where the expression leaves its surroundings: `return`, or `?` and jumps that are not its own.
 pub(crate) fn escape(expr: &syn::Expr) -> Option<Span> {

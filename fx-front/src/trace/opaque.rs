@@ -22,7 +22,7 @@ use crate::trace::{
     opaque::{
         capture::{Capture, Mention, moved_parts, with_handles},
         capture_place::looks_behind,
-        template::{called_with, hole, writing_code},
+        template::{WritingCode, called_with, hole},
     },
     place::may_borrow::is_kept,
     types::operand::typed_literal,
@@ -35,8 +35,8 @@ struct OpaqueCode {
     template: String,
     form: CodeForm,
     args: Vec<Arg>,
-    /// The variables that it writes to, which the template hands over in a tuple after the value.
-    written: Vec<String>,
+    /// With the variables that it writes to, which the template hands over in a tuple after the value.
+    writing: Option<WritingCode>,
     /// Whether it holds state of the model, into which its value could be a reference.
     holds: bool,
 }
@@ -68,7 +68,7 @@ impl Tracer<'_> {
         // Why the first thing was not understood is worth more than why the code around it cannot be carried.
         let borrows = ty == Ty::Tensor && may_borrow(expr);
         let Ok(carried) = self.captured_with_writes(expr, expr.span(), borrows) else { return Err(fault) };
-        let OpaqueCode { template, form, args, written, holds } = carried;
+        let OpaqueCode { template, form, args, writing, holds } = carried;
         let is_its_own = ty == Ty::Tensor || is_copy(&ty) || ty == Ty::Tuple(Vec::new());
         if holds && !is_its_own {
             // It may be, or hold, a reference into what is only borrowed to the code.
@@ -77,16 +77,16 @@ impl Tracer<'_> {
         let mark = self.checkpoint();
         let code = Code::opaque(template, fault.reason.clone()).of_form(form);
         let operations = self.operations(expr, &code.text());
-        let whole = if written.is_empty() { ty.clone() } else { Ty::Unknown };
+        let whole = if writing.is_none() { ty.clone() } else { Ty::Unknown };
         let is_result = matches!(whole, Ty::Result(_));
         let value = self.push(Op::Rust(code), args, "opaque", whole, expr.span());
         if let Some(id) = value.node().filter(|_| is_result) {
             self.facts.set_result(id);
         }
-        if written.is_empty() {
+        let Some(writing) = writing else {
             self.report_opaque(fault.span, &fault.reason, operations);
             return Ok(value);
-        }
+        };
         let Some(id) = value.node() else {
             self.rollback(mark);
             return Err(fault);
@@ -94,11 +94,12 @@ impl Tracer<'_> {
         let part = |tracer: &mut Self, position: usize, name: &str, ty: Ty| {
             tracer.push(Op::TupleGet(position), vec![id.into()], name, ty, expr.span())
         };
-        for (position, name) in written.iter().enumerate() {
+        for (position, name) in writing.written.iter().enumerate() {
             let ty = self.env.read(name).map_or(Ty::Unknown, Val::ty);
             let next = part(self, position + 1, name, ty);
             self.env.assign(name, next);
         }
+        self.facts.set_writing(id, writing);
         self.report_opaque(fault.span, &fault.reason, operations);
         let ty = if matches!(ty, Ty::Result(_)) { Ty::Unknown } else { ty };
         Ok(part(self, 0, "opaque_value", ty))
@@ -151,8 +152,8 @@ impl Tracer<'_> {
 
     /// Code that writes to no variable of its surroundings, run for its effect.
     pub(in crate::trace) fn captured(&mut self, expr: &syn::Expr, span: Span) -> Result<(Code, Vec<Arg>)> {
-        let OpaqueCode { template, form, args, written, .. } = self.captured_with_writes(expr, span, false)?;
-        match written.first() {
+        let OpaqueCode { template, form, args, writing, .. } = self.captured_with_writes(expr, span, false)?;
+        match writing.as_ref().and_then(|writing| writing.written.first()) {
             Some(name) => unsupported(span, format!("code that writes to `{name}`")),
             None => Ok((Code { effect: Effect::Io, ..Code::pure(template).of_form(form) }, args)),
         }
@@ -214,8 +215,9 @@ impl Tracer<'_> {
         let is_handed_on = is_shared && written.is_empty();
         let code = if is_handed_on { format!("({code}).shallow_clone()") } else { code };
         let form = form_of(expr, scope, is_handed_on);
-        let template = if written.is_empty() { code } else { writing_code(&code, &written) };
-        Ok(OpaqueCode { template, form, args, written, holds })
+        let writing = (!written.is_empty()).then(|| WritingCode { code: code.clone(), written });
+        let template = writing.as_ref().map_or(code, |writing| writing.template(None));
+        Ok(OpaqueCode { template, form, args, writing, holds })
     }
 
     /// Whether the code gets a variable of its own that holds what the user's does.

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use fx_ir::NodeId;
 
-use crate::trace::Val;
+use crate::trace::{Val, opaque::template::WritingCode};
 
 /// Facts about values, by the node that each is the value of.
 #[derive(Debug, Default)]
@@ -26,6 +26,8 @@ pub(in crate::trace) struct ValueFacts {
     results: HashSet<NodeId>,
     /// Lists of handles where the user's list holds references, by what those refer to: the elements of another list.
     handles: HashMap<NodeId, NodeId>,
+    /// Opaque code that hands over variables behind its value.
+    writing: HashMap<NodeId, WritingCode>,
     journal: Vec<Before>,
 }
 
@@ -39,6 +41,7 @@ enum Before {
     Unwrapped(NodeId),
     Result(NodeId, bool),
     Handles(NodeId),
+    Writing(NodeId),
 }
 
 impl ValueFacts {
@@ -60,6 +63,9 @@ impl ValueFacts {
                 }
                 Before::Handles(id) => {
                     self.handles.remove(&id);
+                }
+                Before::Writing(id) => {
+                    self.writing.remove(&id);
                 }
                 Before::Result(id, true) => {
                     self.results.insert(id);
@@ -107,6 +113,18 @@ impl ValueFacts {
     /// The list to whose elements the user's list holds references, where the value of the node is a list of handles.
     pub(in crate::trace) fn handles_of(&self, id: NodeId) -> Option<NodeId> {
         self.handles.get(&id).copied()
+    }
+
+    /// The node is code that hands over variables behind its value.
+    pub(in crate::trace) fn set_writing(&mut self, id: NodeId, code: WritingCode) {
+        if self.writing.insert(id, code).is_none() {
+            self.journal.push(Before::Writing(id));
+        }
+    }
+
+    /// The code of the node, where it hands over variables behind its value.
+    pub(in crate::trace) fn writing(&self, id: NodeId) -> Option<&WritingCode> {
+        self.writing.get(&id)
     }
 
     /// The value of the node is still a `Result`.

@@ -12,7 +12,7 @@ use syn::{
     visit::{self, Visit},
 };
 
-use crate::syntax::{each_target, integer_literal, peeled};
+use crate::syntax::{integer_literal, peeled, targets::each_target};
 use crate::trace::desugar::Surroundings;
 
 /// The loop as a block with a `for`; `None` where it does not count so.

@@ -3,7 +3,7 @@
 use quote::format_ident;
 use syn::{Expr, ExprMethodCall, parse_quote_spanned};
 
-use crate::syntax::{each_target, iterator_method::IteratorMethod};
+use crate::syntax::{iterator_method::IteratorMethod, targets::each_target};
 use crate::trace::desugar::{
     Surroundings,
     closure_form::{is_plain_closure, plain},

@@ -5,7 +5,6 @@ use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use crate::trace::opaque::template::WRITING_CODE;
 use crate::trace::{RefKind, Result, Tracer, Ty, Val, desugar::iterator_chain::is_lazy, entry::signature, unsupported};
 
 impl Tracer<'_> {
@@ -134,6 +133,7 @@ impl Tracer<'_> {
         let is_home = self.is_home();
         let is_part = whole != value.node();
         let Some(id) = whole.filter(|&id| self.graph.scope_of(id) == Some(self.region)) else { return Ok(()) };
+        let writing = self.facts.writing(id).cloned();
         let Op::Rust(code) = &mut self.edit_node(id).op else { return Ok(()) };
         if code.opaque.is_none() || code.fallible {
             return Ok(());
@@ -141,15 +141,14 @@ impl Tracer<'_> {
         if !is_home {
             return unsupported(ty.span(), "a type of another module");
         }
-        let ty = ty.to_token_stream();
         if is_part {
             // The other parts are variables that it writes to.
-            if let Some(rest) = code.template.strip_prefix(WRITING_CODE) {
-                code.template = format!("{WRITING_CODE}: {ty}{rest}");
+            if let Some(writing) = writing {
+                code.template = writing.template(Some(ty));
             }
             return Ok(());
         }
-        code.template = format!("{{ let typed: {ty} = {}; typed }}", code.text());
+        code.template = format!("{{ let typed: {} = {}; typed }}", ty.to_token_stream(), code.text());
         code.form = CodeForm::Block(CodeScope::default());
         Ok(())
     }

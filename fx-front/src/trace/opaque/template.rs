@@ -1,6 +1,7 @@
 //! The text of opaque code: holes for its operands, and calls.
 
 use fx_ir::Arg;
+use quote::ToTokens;
 
 /// Where opaque code mentions the operand, which becomes its last argument.
 pub(in crate::trace) fn hole(args: &mut Vec<Arg>, operand: Arg) -> String {
@@ -14,10 +15,17 @@ pub(in crate::trace) fn called_with(head: &str, first: usize, count: usize) -> S
     format!("{head}({})", holes.join(", "))
 }
 
-/// How code begins that writes to variables: with the declaration of its value, whose type may follow.
-pub(in crate::trace) const WRITING_CODE: &str = "let value";
-
 /// Code that hands over its value and behind it the variables that it writes to.
-pub(in crate::trace) fn writing_code(code: &str, written: &[String]) -> String {
-    format!("{WRITING_CODE} = {code};\n(value, {},)", written.join(", "))
+#[derive(Debug, Clone)]
+pub(in crate::trace) struct WritingCode {
+    pub(in crate::trace) code: String,
+    pub(in crate::trace) written: Vec<String>,
+}
+
+impl WritingCode {
+    /// Its template, with the type of the value where the user writes it.
+    pub(in crate::trace) fn template(&self, ty: Option<&dyn ToTokens>) -> String {
+        let ty = ty.map_or_else(String::new, |ty| format!(": {}", ty.to_token_stream()));
+        format!("let value{ty} = {};\n(value, {},)", self.code, self.written.join(", "))
+    }
 }

@@ -10,7 +10,7 @@ use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use crate::syntax::each_target;
+use crate::syntax::targets::each_target;
 use crate::trace::{RefKind, Result, Tracer, Ty, Val, unsupported, value::Shape};
 
 /// A variable, or a part of one.
