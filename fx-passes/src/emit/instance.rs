@@ -149,7 +149,10 @@ impl<'e, 'a> Walk<'e, 'a> {
                 Op::GetAttr(_) if self.writer.graph().node(id).input(0).is_none_or(|base| self.is_live(base)) => {}
                 _ if self.writer.is_set(id) => {}
                 Op::Host(host) if stands_for_field(&host.op) => self.cell(id),
-                op if op.is_control_flow() && self.is_live(id) => self.writer.control(id),
+                op if op.is_control_flow() && self.is_live(id) => {
+                    self.cells_within(id);
+                    self.writer.control(id);
+                }
                 op if op.is_control_flow() => self.control(id),
                 Op::TupleGet(_) if self.is_live(id) => {
                     let value = self.writer.expression(id);
@@ -170,6 +173,17 @@ impl<'e, 'a> Walk<'e, 'a> {
         if let Some(field) = self.writer.graph().node(id).input(0) {
             let value = self.writer.read(field);
             self.writer.set(id, value);
+        }
+    }
+
+    fn cells_within(&mut self, id: NodeId) {
+        for region in self.writer.graph().node(id).regions.clone() {
+            for inner in self.writer.graph().region(region).nodes.clone() {
+                if self.writer.graph().node(inner).op.host().is_some_and(stands_for_field) {
+                    self.cell(inner);
+                }
+                self.cells_within(inner);
+            }
         }
     }
 

@@ -102,12 +102,14 @@ impl Writer<'_, '_> {
                 names.push("_".to_owned());
                 continue;
             };
+            let others: Vec<NodeId> = takers.collect();
             let name = self.names.fresh(self.graph().base_name(first));
-            if self.graph().node(first).ty.is_tensor() {
+            // Behind the last read of one of several another may stand.
+            if others.is_empty() && self.graph().node(first).ty.is_tensor() {
                 let region = self.graph().scope_of(first);
                 self.owned.insert(name.clone(), Owned { node: first, region, line: usize::MAX });
             }
-            for taker in std::iter::once(first).chain(takers) {
+            for taker in std::iter::once(first).chain(others) {
                 self.set(taker, Value::variable(name.clone(), self.is_lent(first)));
             }
             names.push(if self.is_place(first) { format!("mut {name}") } else { name });

@@ -265,8 +265,21 @@ impl Tracer<'_> {
         if let Resolved::Item(module, _, Name::Const(_, ty)) = self.index.resolve(self.module(), &path_text(path)) {
             return Some(self.index.ty(&module, None, &ty)).filter(is_copy).unwrap_or(Ty::Unknown);
         }
+        if let Some(number) = number_with_limit(path) {
+            return Ty::Rust(number);
+        }
         self.index.named_function(self.function(), path).map_or(Ty::Unknown, |(_, ty)| Ty::Rust(ty))
     }
+}
+
+/// The type of `i64::MAX` and its like.
+fn number_with_limit(path: &syn::Path) -> Option<String> {
+    let [number, limit] = &path.segments.iter().map(|part| part.ident.to_string()).collect::<Vec<_>>()[..] else {
+        return None;
+    };
+    let is_limit =
+        ["MAX", "MIN", "INFINITY", "NEG_INFINITY", "NAN", "EPSILON", "MIN_POSITIVE"].contains(&limit.as_str());
+    Some(number.clone()).filter(|number| is_limit && fx_ir::scalar::is_scalar(number))
 }
 
 /// A name for each of the functions: its own, or its path where two have that.

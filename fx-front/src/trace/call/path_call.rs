@@ -116,6 +116,11 @@ impl Tracer<'_> {
                     self.forward(&module, rest, call.span())
                 }))
             }
+            [receiver, rest @ ..] if full.rsplit_once("::").is_some_and(|(of, _)| of.ends_with("nn::RNN")) => {
+                let method = &path_of(call)?.segments.last()?.ident;
+                let call: syn::Expr = syn::parse_quote_spanned!(call.span()=> (#receiver).#method(#(#rest),*));
+                Some(self.expr(&call))
+            }
             _ => None,
         }
     }
@@ -220,4 +225,11 @@ fn pure_function(path: &str) -> Option<Pure<'_>> {
 /// Whether a method of numbers makes a number of the same type.
 fn is_of_numbers(name: &str, receiver: Receiver) -> bool {
     method(name, receiver).is_some_and(|row| row.receiver == receiver && row.gives == Gives::Receiver)
+}
+
+fn path_of(call: &syn::ExprCall) -> Option<&syn::Path> {
+    match &*call.func {
+        syn::Expr::Path(path) => Some(&path.path),
+        _ => None,
+    }
 }

@@ -37,23 +37,37 @@ pub(in crate::trace) fn zipped(each: &syn::ExprForLoop, around: &dyn Surrounding
         }
         _ => return None,
     };
-    let second = listed(other)?;
+    let second = listed(other);
     // The list that the model holds is the one to loop over: how long it is, is known when it is frozen.
-    let first =
-        listed(&zip.receiver).filter(|first| !around.is_of_model(first.list) && around.is_of_model(second.list));
+    let first = listed(&zip.receiver).filter(|first| {
+        let of_model = second.as_ref().is_some_and(|second| around.is_of_model(second.list));
+        of_model && !around.is_of_model(first.list)
+    });
     let is_known = listed(&zip.receiver).is_some() || is_chain(&zip.receiver);
-    let (over, over_pat, element, list_pat) = match first {
-        Some(first) => (other, b, first.at(number), a),
-        None if is_known => (&*zip.receiver, a, second.at(number), b),
+    let (over, over_pat, body) = match first {
+        Some(first) => (other, b, first.asked(number, &a, &body)),
+        None if is_known => (&*zip.receiver, a, asked(other, number, &b, body)?),
         None => return None,
     };
     let over: Expr = match over {
         Expr::MethodCall(_) => over.clone(),
         list => parse_quote_spanned!(span=> #list.into_iter()),
     };
-    Some(parse_quote_spanned!(span=> for (#number, #over_pat) in #over.enumerate() {
-        if let Some(#list_pat) = #element #body
-    }))
+    Some(parse_quote_spanned!(span=> for (#number, #over_pat) in #over.enumerate() #body))
+}
+
+/// The body where each list, of those that are zipped on the right, has an element at the number.
+fn asked(other: &Expr, number: &Ident, pat: &syn::Pat, body: syn::Block) -> Option<syn::Block> {
+    if let Some(listed) = listed(other) {
+        return Some(listed.asked(number, pat, &body));
+    }
+    let (Expr::MethodCall(zip), syn::Pat::Tuple(pair)) = (other, pat) else { return None };
+    let (Some(right), [a, b]) =
+        (zip.args.first().filter(|_| zip.method == "zip"), &pair.elems.iter().collect::<Vec<_>>()[..])
+    else {
+        return None;
+    };
+    asked(&zip.receiver, number, a, asked(right, number, b, body)?)
 }
 
 /// A list that stands in a chain by name.
@@ -68,6 +82,12 @@ struct Listed<'e> {
 }
 
 impl Listed<'_> {
+    /// The body where there is an element at the number.
+    fn asked(&self, number: &Ident, pat: &syn::Pat, body: &syn::Block) -> syn::Block {
+        let element = self.at(number);
+        parse_quote_spanned!(number.span()=> { if let Some(#pat) = #element #body })
+    }
+
     /// The question for the element of an iteration.
     fn at(&self, number: &Ident) -> Expr {
         let (list, skipped, span) = (self.list, &self.skipped, number.span());

@@ -1,5 +1,6 @@
 //! Operators: tensor arithmetic becomes ops, everything else plain Rust over known values.
 
+use fx_ir::host::methods::{Gives, Receiver, method};
 use fx_ir::{Arg, HostOp, Op, OpId, ops, scalar, scalar::is_of_tch};
 use proc_macro2::Span;
 use syn::{BinOp, spanned::Spanned};
@@ -58,7 +59,7 @@ impl Tracer<'_> {
         let nodes = &self.graph.region(self.region).nodes[mark..];
         nodes.iter().any(|&id| match &self.graph.node(id).op {
             // To read a cell does nothing to it.
-            Op::Host(host) if reads_cell(&host.op, &self.graph.node(id).args) => false,
+            Op::Host(host) if reads_cell(&host.op, &self.graph.node(id).args) || asks_list(&host.op) => false,
             op => op.effect() != fx_ir::Effect::Pure,
         })
     }
@@ -214,6 +215,14 @@ impl Tracer<'_> {
             None => unsupported(span, "an operand of this form"),
         }
     }
+}
+
+/// Whether the operation asks a list how long it is, which any list answers.
+fn asks_list(op: &HostOp) -> bool {
+    let HostOp::Method(name) = op else { return false };
+    method(name, Receiver::List).is_some_and(|method| {
+        !method.mutates && !method.may_panic && matches!(method.gives, Gives::Usize | Gives::Bool)
+    })
 }
 
 /// Whether the operation yields what a cell holds.

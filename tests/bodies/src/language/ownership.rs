@@ -359,6 +359,28 @@ impl LentInput {
     }
 }
 
+fn both(xs: &Tensor, b: Tensor) -> (Tensor, Tensor) {
+    let none: Option<i64> = None;
+    (&b.flip([1]) * 5, if none.is_some_and(|one| one > 1) { b } else { xs.shallow_clone() })
+}
+
+/// A part of what code that is not understood has made is read twice, behind a write to the other.
+#[derive(Debug, Module)]
+pub struct PartTwice {
+    fc: nn::Linear,
+}
+
+#[cfg(test)]
+crate::check::understood!(PartTwice: 5 of 10);
+#[traceable]
+impl PartTwice {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let mut g = both(xs, xs.apply(&self.fc));
+        g.0 = [g.1.sin(), g.1.cos()].into_iter().reduce(|a, b| a + b).unwrap().tanh();
+        g.0 * xs
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use fx_runtime::Device;
@@ -483,5 +505,11 @@ mod tests {
     fn lent_inputs() {
         let make = |p: &nn::Path| LentInput { fc: nn::linear(p / 0, 4, 4, Default::default()) };
         agree!(make, [(randn(&[2, 4]), randn(&[2, 4]))], |net, (xs, state)| net.forward(xs, state));
+    }
+
+    #[test]
+    fn a_part_read_twice() {
+        let make = |p: &nn::Path| PartTwice { fc: nn::linear(p / 0, 4, 4, Default::default()) };
+        agree!(make, [randn(&[2, 4])], |net, xs| net.forward(xs));
     }
 }

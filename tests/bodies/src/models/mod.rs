@@ -12,5 +12,6 @@ pub mod private_parts;
 pub mod recurrent_states;
 pub mod residual_stages;
 pub mod sequence;
+pub mod steps;
 pub mod text_encoders;
 pub mod vision;

@@ -493,6 +493,29 @@ impl Emptied {
     }
 }
 
+/// A loop borrows what the model keeps, and writes nothing to it.
+#[derive(Debug, Module)]
+pub struct Untouched {
+    fc: nn::Linear,
+    #[module(skip)]
+    seen: Vec<Tensor>,
+}
+
+#[traceable]
+impl Untouched {
+    pub fn forward(&mut self, xs: &Tensor) -> Tensor {
+        let mut turn = 0;
+        loop {
+            if turn > 3 {
+                break;
+            }
+            let _seen = &mut self.seen;
+            turn += 1;
+        }
+        xs.apply(&self.fc) * turn
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -699,5 +722,10 @@ mod tests {
             let stage = |p: &nn::Path| if is_deep { Stage::Fc(linear(p, "fc")) } else { Stage::Skip };
             in_a_row!(|p| Staged { stage: stage(p), calls: 0 }, vec![randn(&[2, 8]), randn(&[3, 8])]);
         }
+    }
+
+    #[test]
+    fn borrowed_and_left_alone() {
+        in_a_row!(|p| Untouched { fc: linear(p, "fc"), seen: Vec::new() }, vec![randn(&[2, 8]), randn(&[3, 8])]);
     }
 }
