@@ -87,8 +87,12 @@ impl Tracer<'_> {
                     .with_variables(&[(option::FLAG.to_owned(), receiver)], |tracer| tracer.branch(&branch, false));
             }
             ("map", Ty::Option(_)) => return self.map_option(receiver, call),
-            ("unwrap_or", Ty::Option(inner)) if is_number(&inner) => {}
-            ("unwrap_or" | "unwrap_or_else" | "map_or" | "map_or_else" | "and_then", Ty::Option(_)) => {
+            ("unwrap_or" | "or", Ty::Option(inner)) if is_number(&inner) => {}
+            (
+                "unwrap_or" | "unwrap_or_else" | "map_or" | "map_or_else" | "and_then" | "or" | "or_else"
+                | "is_some_and" | "is_none_or",
+                Ty::Option(_),
+            ) => {
                 return self.option_as_match(receiver, name, call);
             }
             (_, Ty::List(element)) => {

@@ -10,13 +10,28 @@ pub(in crate::trace) fn let_else(local: &syn::Local) -> Option<syn::Local> {
     let init = local.init.as_ref().filter(|init| init.diverge.is_none())?;
     let Expr::Try(question) = &*init.expr else { return None };
     let (option, error) = asked(&question.expr)?;
+    let error: Expr = parse_quote_spanned!(question.span()=> Err(::std::convert::From::from(#error)));
+    test_of(local, option, &error)
+}
+
+/// `let x = option?` in a function that yields an option, as `let Some(x) = option else { return None }`.
+pub(in crate::trace) fn let_else_none(local: &syn::Local, output: &syn::ReturnType) -> Option<syn::Local> {
+    let init = local.init.as_ref().filter(|init| init.diverge.is_none())?;
+    let (Expr::Try(question), syn::ReturnType::Type(_, output)) = (&*init.expr, output) else { return None };
+    let syn::Type::Path(output) = &**output else { return None };
+    output.path.segments.last().filter(|last| last.ident == "Option")?;
+    let none: Expr = parse_quote_spanned!(question.span()=> None);
+    test_of(local, &question.expr, &none)
+}
+
+/// The `let` of what the option holds, which leaves the function with `otherwise` where it holds nothing.
+fn test_of(local: &syn::Local, option: &Expr, otherwise: &Expr) -> Option<syn::Local> {
     let pat = match &local.pat {
         syn::Pat::Type(typed) => &typed.pat,
         pat => pat,
     };
-    let span = question.span();
-    let block: syn::Block = parse_quote_spanned!(span=> {
-        let Some(#pat) = #option else { return Err(::std::convert::From::from(#error)) };
+    let block: syn::Block = parse_quote_spanned!(option.span()=> {
+        let Some(#pat) = #option else { return #otherwise };
     });
     match block.stmts.into_iter().next() {
         Some(syn::Stmt::Local(test)) => Some(test),

@@ -58,6 +58,10 @@ pub(in crate::trace) fn matched(name: &str, call: &ExprMethodCall) -> Result<syn
         ("map_or", [other, some]) if is_plain(other) => (body_of(some, 1)?, (*other).clone()),
         ("map_or_else", [other, some]) => (body_of(some, 1)?, body_of(other, 0)?.1),
         ("and_then", [some]) => (body_of(some, 1)?, parse_quote!(None)),
+        ("or", [other]) if is_plain(other) => ((held, parse_quote!(Some(held_value))), (*other).clone()),
+        ("or_else", [other]) => ((held, parse_quote!(Some(held_value))), body_of(other, 0)?.1),
+        ("is_some_and", [test]) => (body_of(test, 1)?, parse_quote!(false)),
+        ("is_none_or", [test]) => (body_of(test, 1)?, parse_quote!(true)),
         _ => return unsupported(call.method.span(), format!("the method `{name}`")),
     };
     let (pattern, some) = some;

@@ -8,7 +8,13 @@ use crate::syntax::{contains_return, has_else};
 use crate::trace::types::ty::never;
 use crate::trace::{
     Env, OnError, Result, Tracer, Ty, Val,
-    desugar::{labels::without_return, let_else::as_branch, ok_or::let_else, returns},
+    desugar::{
+        labels::without_return,
+        let_else::as_branch,
+        ok_or::{let_else, let_else_none},
+        range_variable::without_range,
+        returns,
+    },
     entry::signature,
     place::may_borrow::is_kept,
     unsupported,
@@ -63,6 +69,18 @@ impl Tracer<'_> {
                 && let Some(test) = let_else(local).filter(|_| self.errors_propagate())
             {
                 return self.branch(&as_branch(&test, rest)?, tail);
+            }
+            if let syn::Stmt::Local(local) = stmt
+                && self.closures == 0
+                && let Some(test) = let_else_none(local, &self.function().sig.output)
+            {
+                return self.branch(&as_branch(&test, rest)?, tail);
+            }
+            if let syn::Stmt::Local(local) = stmt
+                && let Some(stmts) = without_range(local, rest)
+            {
+                self.expects.next = expected;
+                return self.statements(&stmts, tail);
             }
             last = match stmt {
                 syn::Stmt::Local(local) if has_else(local) => return self.branch(&as_branch(local, rest)?, tail),

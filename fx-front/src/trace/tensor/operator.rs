@@ -134,7 +134,8 @@ impl Tracer<'_> {
         if matches!(op, BinOp::Eq(_) | BinOp::Ne(_)) && is_list_of_numbers(left) && is_list_of_numbers(right) {
             return self.compare_lists(sign, [left, right], span);
         }
-        if !is_plain(left) || !is_plain(right) {
+        let are_options = matches!(op, BinOp::Eq(_) | BinOp::Ne(_)) && may_hold_number(left) && may_hold_number(right);
+        if !are_options && (!is_plain(left) || !is_plain(right)) {
             return unsupported(span, "an operator on values of types that are not known");
         }
         let args = vec![self.operand(left, span)?, self.operand(right, span)?];
@@ -275,6 +276,15 @@ fn is_list_of_numbers(value: &Val) -> bool {
 /// Whether it is of a type on which Rust's operators have no effect.
 fn is_plain(value: &Val) -> bool {
     is_copy(&value.ty()) || matches!(value, Val::Lit(..))
+}
+
+/// Whether it is an option of a number.
+fn may_hold_number(value: &Val) -> bool {
+    match value {
+        Val::Some(held) => is_plain(held),
+        Val::Lit(Arg::None, _) => true,
+        other => matches!(other.ty(), Ty::Option(held) if is_copy(&held)),
+    }
 }
 
 /// Whether it is tch's `Scalar`, a number that it has no operators for itself.

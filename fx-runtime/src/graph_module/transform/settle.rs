@@ -217,6 +217,13 @@ impl<'m> Settler<'m> {
                 (Ok(number), ty) => HostOp::Literal(ty.to_owned()).on(Arg::Int(number)),
                 _ => return Err(self.unsettled(value, name)),
             },
+            Value::Range(range) => {
+                let (Some(start), Some(end)) = (&range.start, &range.end) else {
+                    return Err(self.unsettled(value, name));
+                };
+                let dots = if range.inclusive { "..=" } else { ".." };
+                HostOp::Range(dots.to_owned()).of([self.arg(start, name)?, self.arg(end, name)?])
+            }
             _ => return Err(self.unsettled(value, name)),
         })
     }

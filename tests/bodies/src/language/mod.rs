@@ -11,6 +11,7 @@ pub mod conditions;
 pub mod control;
 pub mod enums;
 pub mod errors_of_any_type;
+pub mod everyday;
 pub mod extension;
 pub mod fallible;
 pub mod functions;

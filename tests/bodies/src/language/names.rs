@@ -334,7 +334,6 @@ mod tests {
 
     understood!(Patterns: 0 of 3);
     understood!(Swapped: 4 of 19);
-    understood!(Iterated: 0 of 19);
 
     fn linear(p: nn::Path) -> nn::Linear {
         nn::linear(p, 4, 4, Default::default())

@@ -361,7 +361,7 @@ impl LentInput {
 
 fn both(xs: &Tensor, b: Tensor) -> (Tensor, Tensor) {
     let none: Option<i64> = None;
-    (&b.flip([1]) * 5, if none.is_some_and(|one| one > 1) { b } else { xs.shallow_clone() })
+    (&b.flip([1]) * 5, if none.into_iter().count() > 0 { b } else { xs.shallow_clone() })
 }
 
 /// A part of what code that is not understood has made is read twice, behind a write to the other.
@@ -371,7 +371,7 @@ pub struct PartTwice {
 }
 
 #[cfg(test)]
-crate::check::understood!(PartTwice: 5 of 10);
+crate::check::understood!(PartTwice: 5 of 11);
 #[traceable]
 impl PartTwice {
     pub fn forward(&self, xs: &Tensor) -> Tensor {

@@ -1,0 +1,167 @@
+//! Small forms that forwards are full of: arrays that are mapped, ranges in variables, options that take each other's place,
+//! `?` on an option, names beside layers.
+
+use fx_runtime::{IndexOp, Kind, Module, Tensor, nn, traceable};
+
+/// Projections in one breath, by a closure of the place and by one that a variable holds.
+#[derive(Debug, Module)]
+pub struct Mapped {
+    q: nn::Linear,
+    k: nn::Linear,
+    v: nn::Linear,
+    #[module(skip)]
+    heads: i64,
+}
+
+#[traceable(strict)]
+impl Mapped {
+    pub fn forward(&self, xs: &Tensor, memory: Option<&Tensor>) -> Tensor {
+        let (b, t, d) = xs.size3().unwrap();
+        let source = memory.unwrap_or(xs);
+        let split = |ys: Tensor| ys.view([b, -1, self.heads, d / self.heads]).transpose(1, 2);
+        let [k, v] = [&self.k, &self.v].map(|layer| split(source.apply(layer)));
+        let q = split(xs.apply(&self.q));
+        let [q, k] = [q, k].map(|ys| ys * 0.5);
+        let [k, v] = [k, v].map(|ys| ys.tanh());
+        let mut shift = 0.0;
+        let [_, q] = [q.shallow_clone(), q].map(|ys| {
+            shift += 1.0;
+            ys + shift
+        });
+        let scores = q.matmul(&k.transpose(-2, -1)).softmax(-1, Kind::Float);
+        scores.matmul(&v).transpose(1, 2).reshape([b, t, d])
+    }
+}
+
+/// Rows of a table by a range that two lookups share.
+#[derive(Debug, Module)]
+pub struct Ranged {
+    cos: Tensor,
+    sin: Tensor,
+}
+
+#[traceable(strict)]
+impl Ranged {
+    pub fn forward(&self, xs: &Tensor, offset: usize) -> Tensor {
+        let t = xs.size()[0];
+        let mut at = offset as i64;
+        let range = at..at + t;
+        at += 1;
+        let (cos, sin) = (self.cos.i(range.clone()), self.sin.i((range, ..)));
+        let half = xs.size()[1] / 2;
+        let first = ..half;
+        let rest = half..;
+        let turned = Tensor::cat(&[-xs.i((.., rest)), xs.i((.., first))], 1);
+        (xs * cos + turned * sin) * at
+    }
+}
+
+/// A bias that is handed in or looked up, where there is a table.
+#[derive(Debug, Module)]
+pub struct Biased {
+    table: Option<nn::Embedding>,
+    fc: nn::Linear,
+    #[module(skip)]
+    depth: Option<i64>,
+}
+
+#[traceable(strict)]
+impl Biased {
+    fn bias(&self, t: i64) -> Option<Tensor> {
+        let table = self.table.as_ref()?;
+        let at = Tensor::arange(t, (Kind::Int64, table.ws.device()));
+        Some(at.apply(table))
+    }
+
+    pub fn forward(&self, xs: &Tensor, bias: Option<Tensor>, last: Option<Tensor>) -> Tensor {
+        let mut ys = xs.apply(&self.fc);
+        let bias = bias.or_else(|| self.bias(xs.size()[0]));
+        if let Some(bias) = &bias {
+            ys += bias;
+        }
+        if self.depth != Some(0) {
+            ys = ys.relu();
+        }
+        if self.depth == None || Some(2) == self.depth {
+            ys = ys * 2.0;
+        }
+        if self.depth.is_some_and(|depth| depth > 1) {
+            ys = ys + 1.0;
+        }
+        if self.depth.is_none_or(|depth| depth > 1) {
+            ys = ys - 3.0;
+        }
+        match last.or(bias) {
+            Some(last) => ys * last,
+            None => ys,
+        }
+    }
+}
+
+/// Layers with names, read by code that is not understood.
+#[derive(Debug, Module)]
+pub struct Named {
+    heads: Vec<(String, nn::Linear)>,
+}
+
+#[cfg(test)]
+crate::check::understood!(Named: 1 of 9);
+#[traceable]
+impl Named {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let mut all = std::collections::BTreeMap::new();
+        for (name, head) in &self.heads {
+            all.insert(name.clone(), xs.apply(head));
+        }
+        let logits: Vec<&Tensor> = all.values().collect();
+        Tensor::cat(&logits, 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::{agree, randn};
+
+    fn linear(p: nn::Path) -> nn::Linear {
+        nn::linear(p, 4, 4, Default::default())
+    }
+
+    #[test]
+    fn mapped() {
+        let make = |p: &nn::Path| Mapped { q: linear(p / "q"), k: linear(p / "k"), v: linear(p / "v"), heads: 2 };
+        let cases = [(randn(&[2, 3, 4]), None), (randn(&[2, 3, 4]), Some(randn(&[2, 5, 4])))];
+        agree!(make, cases, |net, (xs, memory)| net.forward(xs, memory.as_ref()));
+    }
+
+    #[test]
+    fn ranged() {
+        let make =
+            |p: &nn::Path| Ranged { cos: p.randn("cos", &[8, 4], 0.0, 1.0), sin: p.randn("sin", &[8, 4], 0.0, 1.0) };
+        agree!(make, [(randn(&[3, 4]), 0), (randn(&[2, 4]), 5)], |net, (xs, offset)| net.forward(xs, *offset));
+    }
+
+    #[test]
+    fn biased() {
+        for (has_table, depth) in [(true, None), (true, Some(0)), (false, Some(1)), (false, Some(2))] {
+            let make = |p: &nn::Path| Biased {
+                table: has_table.then(|| nn::embedding(p / "table", 5, 4, Default::default())),
+                fc: linear(p / "fc"),
+                depth,
+            };
+            let some = || Some(randn(&[3, 4]));
+            let cases = [(some(), some()), (some(), None), (None, some()), (None, None)];
+            let cases = cases.map(|(bias, last)| (randn(&[3, 4]), bias, last));
+            let copy = |of: &Option<Tensor>| of.as_ref().map(Tensor::copy);
+            agree!(make, cases, |net, (xs, bias, last)| net.forward(xs, copy(bias), copy(last)));
+        }
+    }
+
+    #[test]
+    fn named() {
+        let make = |p: &nn::Path| Named {
+            heads: ["b", "a"].iter().map(|name| ((*name).to_owned(), linear(p / *name))).collect(),
+        };
+        agree!(make, [randn(&[2, 4])], |net, xs| net.forward(xs));
+    }
+}
