@@ -7,7 +7,7 @@ use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::{spanned::Spanned, visit::Visit};
 
-use crate::syntax::targets::{each_target, each_target_in_scope};
+use crate::syntax::targets::{each_deref_in_scope, each_target, each_target_in_scope};
 
 /// Where the expression leaves its surroundings: `return`, or `?` and jumps that are not its own.
 pub(crate) fn escape(expr: &syn::Expr) -> Option<Span> {
@@ -222,17 +222,12 @@ pub(crate) fn gives(expr: &syn::Expr, name: &str) -> bool {
     found
 }
 
-/// Whether the code dereferences the variable: `*name`.
+/// Whether the code dereferences the variable of its surroundings: `*name`.
 pub(crate) fn derefs(expr: &syn::Expr, name: &str) -> bool {
-    struct Find<'n>(&'n str, bool);
-    impl<'ast> Visit<'ast> for Find<'_> {
-        fn visit_expr_unary(&mut self, unary: &'ast syn::ExprUnary) {
-            let is_it = matches!(&*unary.expr, syn::Expr::Path(path) if path.path.is_ident(self.0));
-            self.1 |= is_it && matches!(unary.op, syn::UnOp::Deref(_));
-            syn::visit::visit_expr_unary(self, unary);
-        }
-    }
-    let mut find = Find(name, false);
-    find.visit_expr(expr);
-    find.1
+    let mut found = false;
+    each_deref_in_scope(expr, &mut |deref, bound| {
+        let is_it = matches!(deref, syn::Expr::Path(path) if path.path.is_ident(name));
+        found |= is_it && !bound.iter().any(|bound| bound == name);
+    });
+    found
 }

@@ -1,4 +1,4 @@
-//! What a piece of code writes to.
+//! What a piece of code writes to or dereferences, with the variables that it binds itself.
 
 use syn::visit::Visit;
 
@@ -22,12 +22,24 @@ pub(crate) fn each_target_in_scope(
     mutates: &dyn Fn(&syn::ExprMethodCall) -> bool,
     target: &mut dyn FnMut(&syn::Expr, &[String]),
 ) {
-    Find { mutates, target, bound: Vec::new() }.visit_expr(expr);
+    Find { kind: Kind::Writes(mutates), target, bound: Vec::new() }.visit_expr(expr);
+}
+
+/// Hands over every expression that is dereferenced, with the variables that `expr` itself binds around it.
+pub(crate) fn each_deref_in_scope(expr: &syn::Expr, each: &mut dyn FnMut(&syn::Expr, &[String])) {
+    Find { kind: Kind::Derefs, target: each, bound: Vec::new() }.visit_expr(expr);
+}
+
+/// What is looked for.
+enum Kind<'f> {
+    /// What is written to; the function knows the methods that change what they are called on.
+    Writes(&'f dyn Fn(&syn::ExprMethodCall) -> bool),
+    Derefs,
 }
 
 /// Walks code, and knows what is bound around each place.
 struct Find<'f> {
-    mutates: &'f dyn Fn(&syn::ExprMethodCall) -> bool,
+    kind: Kind<'f>,
     target: &'f mut dyn FnMut(&syn::Expr, &[String]),
     bound: Vec<String>,
 }
@@ -38,30 +50,38 @@ impl Find<'_> {
         visit(self);
         self.bound.truncate(around);
     }
-    fn hand_over_target(&mut self, written: &syn::Expr) {
-        (self.target)(written, &self.bound);
+    fn hand_over_written(&mut self, written: &syn::Expr) {
+        if matches!(self.kind, Kind::Writes(_)) {
+            (self.target)(written, &self.bound);
+        }
     }
 }
 impl<'ast> Visit<'ast> for Find<'_> {
     fn visit_expr_assign(&mut self, assign: &'ast syn::ExprAssign) {
-        self.hand_over_target(&assign.left);
+        self.hand_over_written(&assign.left);
         syn::visit::visit_expr_assign(self, assign);
     }
     fn visit_expr_binary(&mut self, binary: &'ast syn::ExprBinary) {
         if is_compound(&binary.op) {
-            self.hand_over_target(&binary.left);
+            self.hand_over_written(&binary.left);
         }
         syn::visit::visit_expr_binary(self, binary);
     }
+    fn visit_expr_unary(&mut self, unary: &'ast syn::ExprUnary) {
+        if matches!((&self.kind, unary.op), (Kind::Derefs, syn::UnOp::Deref(_))) {
+            (self.target)(&unary.expr, &self.bound);
+        }
+        syn::visit::visit_expr_unary(self, unary);
+    }
     fn visit_expr_reference(&mut self, reference: &'ast syn::ExprReference) {
         if reference.mutability.is_some() {
-            self.hand_over_target(&reference.expr);
+            self.hand_over_written(&reference.expr);
         }
         syn::visit::visit_expr_reference(self, reference);
     }
     fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
-        if (self.mutates)(call) {
-            self.hand_over_target(&call.receiver);
+        if matches!(self.kind, Kind::Writes(mutates) if mutates(call)) {
+            self.hand_over_written(&call.receiver);
         }
         syn::visit::visit_expr_method_call(self, call);
     }
@@ -100,7 +120,9 @@ impl<'ast> Visit<'ast> for Find<'_> {
             find.visit_expr(&branch.cond);
             branch.then_branch.stmts.iter().for_each(|stmt| syn::visit::visit_stmt(find, stmt));
         });
-        otherwise.into_iter().for_each(|(_, otherwise)| self.visit_expr(otherwise));
+        if let Some((_, otherwise)) = otherwise {
+            self.visit_expr(otherwise);
+        }
     }
     fn visit_expr_for_loop(&mut self, each: &'ast syn::ExprForLoop) {
         self.visit_expr(&each.expr);

@@ -46,12 +46,10 @@ impl Tracer<'_> {
     pub(in crate::trace) fn opaque_expr(&mut self, expr: &syn::Expr, fault: Unsupported) -> Result<Val> {
         let expected = self.expects.next.take();
         let fault = located(fault, expr.span());
-        if matches!(expr, syn::Expr::Reference(borrowed) if borrowed.mutability.is_some()) {
-            // What is written through it would be written to a copy.
-            return Err(fault);
-        }
-        if is_kept(expr) {
-            // The container would keep it for longer than the variables of the opaque code live.
+        let is_mut_borrow = matches!(expr, syn::Expr::Reference(borrowed) if borrowed.mutability.is_some());
+        if is_mut_borrow || is_kept(expr) {
+            // What is written through it would be written to a copy, and a container would keep it for longer than the
+            // variables of the opaque code live.
             return Err(fault);
         }
         if let Some(escape) = escape(expr) {

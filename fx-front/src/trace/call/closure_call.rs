@@ -11,6 +11,7 @@ use quote::ToTokens;
 use syn::spanned::Spanned;
 
 use crate::syntax::bound_names;
+use crate::trace::desugar::closure_form::is_plain_closure;
 use crate::trace::{Result, Tracer, Ty, Val, entry::signature::holds_reference, unsupported, value::ClosureEnv};
 
 /// The value as another function sees it, which has variables of its own.
@@ -116,5 +117,34 @@ impl Tracer<'_> {
         };
         let is_open = mentioned.iter().any(|name| matches!(name.as_str(), "impl" | "Self" | "_") || is_param(name));
         if is_open || holds_reference(written) { Ok(()) } else { self.annotate(value, written) }
+    }
+
+    /// `[a, b].map(|item| ..)`: no other list has such a method.
+    pub(in crate::trace) fn array_map(&mut self, array: Val, call: &syn::ExprMethodCall) -> Result<Val> {
+        let unknown = || unsupported(call.method.span(), "the method `map`");
+        let (Some(arg), Val::List(items)) = (call.args.first(), array) else { return unknown() };
+        let mut mapped = Vec::with_capacity(items.len());
+        for item in items {
+            let value = match arg {
+                syn::Expr::Closure(closure) if is_plain_closure(closure, 1) => {
+                    self.call_closure(closure, vec![item])?
+                }
+                syn::Expr::Path(path) => {
+                    match path.path.get_ident().and_then(|name| self.env.read(&name.to_string())) {
+                        Some(Val::Closure(closure, home)) if is_plain_closure(closure, 1) => {
+                            let (closure, home) = (closure.clone(), home.clone());
+                            self.call_closure_of(&closure, &home, vec![item])?
+                        }
+                        _ => return unknown(),
+                    }
+                }
+                _ => return unknown(),
+            };
+            if matches!(value, Val::Never) {
+                return Ok(value);
+            }
+            mapped.push(value);
+        }
+        Ok(Val::List(mapped))
     }
 }

@@ -95,6 +95,7 @@ impl Tracer<'_> {
             ) => {
                 return self.option_as_match(receiver, name, call);
             }
+            ("map", Ty::List(_)) if matches!(receiver, Val::List(_)) => return self.array_map(receiver, call),
             (_, Ty::List(element)) => {
                 if let Some(value) = self.list_method(&receiver, &element, name, call) {
                     return value;

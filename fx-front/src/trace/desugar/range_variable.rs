@@ -24,7 +24,9 @@ pub(in crate::trace) fn without_range(local: &syn::Local, rest: &[Stmt]) -> Opti
     let range = syn::ExprRange { start: bound(&range.start, "start"), end: bound(&range.end, "end"), ..range.clone() };
     let mut replace = Replace { name: ident, range: Expr::Range(range), read_otherwise: false, count: 0 };
     let mut rest = rest.to_vec();
-    rest.iter_mut().for_each(|stmt| replace.visit_stmt_mut(stmt));
+    for stmt in &mut rest {
+        replace.visit_stmt_mut(stmt);
+    }
     stmts.extend(rest);
     (!replace.read_otherwise && replace.count > 0).then_some(stmts)
 }

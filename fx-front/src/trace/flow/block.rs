@@ -65,22 +65,14 @@ impl Tracer<'_> {
             if tail && let Some(value) = self.with_returns(stmt, rest) {
                 return value;
             }
-            if let syn::Stmt::Local(local) = stmt
-                && let Some(test) = let_else(local).filter(|_| self.errors_propagate())
-            {
-                return self.branch(&as_branch(&test, rest)?, tail);
-            }
-            if let syn::Stmt::Local(local) = stmt
-                && self.closures == 0
-                && let Some(test) = let_else_none(local, &self.function().sig.output)
-            {
-                return self.branch(&as_branch(&test, rest)?, tail);
-            }
-            if let syn::Stmt::Local(local) = stmt
-                && let Some(stmts) = without_range(local, rest)
-            {
-                self.expects.next = expected;
-                return self.statements(&stmts, tail);
+            if let syn::Stmt::Local(local) = stmt {
+                if let Some(test) = self.let_else_of(local) {
+                    return self.branch(&as_branch(&test, rest)?, tail);
+                }
+                if let Some(stmts) = without_range(local, rest) {
+                    self.expects.next = expected;
+                    return self.statements(&stmts, tail);
+                }
             }
             last = match stmt {
                 syn::Stmt::Local(local) if has_else(local) => return self.branch(&as_branch(local, rest)?, tail),
@@ -113,6 +105,12 @@ impl Tracer<'_> {
             }
         }
         Ok(last)
+    }
+
+    /// A `let` with a `?` on an option as the test that it is.
+    fn let_else_of(&self, local: &syn::Local) -> Option<syn::Local> {
+        let or_error = let_else(local).filter(|_| self.errors_propagate());
+        or_error.or_else(|| let_else_none(local, &self.function().sig.output).filter(|_| self.closures == 0))
     }
 
     /// A statement that may return, with what stands behind it, where `return` cannot stay what it is.

@@ -41,7 +41,10 @@ impl Tracer<'_> {
         self.refuse_borrowed(&init.expr, &value)?;
         let mut value = value;
         if let syn::Pat::Type(typed) = &local.pat {
-            self.annotate(&value, &typed.ty)?;
+            // Of `&value` the code is what is borrowed.
+            if !matches!((&*init.expr, &*typed.ty), (syn::Expr::Reference(_), syn::Type::Reference(_))) {
+                self.annotate(&value, &typed.ty)?;
+            }
             value = self.typed_none(value, typed);
             let ty = self.index.ty(self.module(), self.function().owner.as_ref(), &typed.ty);
             value = self.of_written_type(value, &ty);

@@ -5,7 +5,6 @@ use proc_macro2::Span;
 use syn::spanned::Spanned;
 
 use crate::syntax::{element_access::ElementAccess, path_text};
-use crate::trace::desugar::closure_form::is_plain_closure;
 use crate::trace::types::ty::{is_copy, is_untyped};
 
 use crate::trace::{
@@ -76,7 +75,6 @@ impl<'a> Tracer<'a> {
         call: &syn::ExprMethodCall,
     ) -> Option<Result<Val>> {
         match (name, list) {
-            ("map", Val::List(items)) => Some(self.array_map(items.clone(), call)),
             ("push", Val::List(_)) => Some(self.pushed(list.clone(), call)),
             ("extend_from_slice", Val::List(items)) if self.is_written_out(items, call) => {
                 Some(self.lengthened(items.clone(), call))
@@ -93,35 +91,6 @@ impl<'a> Tracer<'a> {
             ) => self.changed(list, element, name, call),
             _ => self.accessed(list, element, ElementAccess::of(&call.method)?, call),
         }
-    }
-
-    /// `[a, b].map(|item| ..)`: no other list has such a method.
-    fn array_map(&mut self, items: Vec<Val>, call: &syn::ExprMethodCall) -> Result<Val> {
-        let unknown = || unsupported(call.method.span(), "the method `map`");
-        let Some(arg) = call.args.first() else { return unknown() };
-        let mut mapped = Vec::with_capacity(items.len());
-        for item in items {
-            let value = match arg {
-                syn::Expr::Closure(closure) if is_plain_closure(closure, 1) => {
-                    self.call_closure(closure, vec![item])?
-                }
-                syn::Expr::Path(path) => {
-                    match path.path.get_ident().and_then(|name| self.env.read(&name.to_string())) {
-                        Some(Val::Closure(closure, home)) if is_plain_closure(closure, 1) => {
-                            let (closure, home) = (closure.clone(), home.clone());
-                            self.call_closure_of(&closure, &home, vec![item])?
-                        }
-                        _ => return unknown(),
-                    }
-                }
-                _ => return unknown(),
-            };
-            if matches!(value, Val::Never) {
-                return Ok(value);
-            }
-            mapped.push(value);
-        }
-        Ok(Val::List(mapped))
     }
 
     /// `numbers.contains(&number)`.

@@ -201,6 +201,31 @@ impl OpaqueShadow {
     }
 }
 
+/// `b` behind a star is another one, and what `k` borrows has no type that is known.
+#[derive(Debug, Module)]
+pub struct StarShadow {
+    fc: nn::Linear,
+}
+
+#[cfg(test)]
+crate::check::understood!(StarShadow: 0 of 7);
+#[traceable]
+impl StarShadow {
+    pub fn forward(&self, xs: &Tensor, n: i64) -> Tensor {
+        let b = n as f64 * 0.25;
+        let by = {
+            let mut list = VecDeque::new();
+            list.push_back(b);
+            for b in list.iter_mut() {
+                *b *= 0.5;
+            }
+            list[0] + b
+        };
+        let k: &Tensor = &(xs * 1.max(0));
+        k.apply(&self.fc) * by
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -220,5 +245,11 @@ mod tests {
     fn hidden_by_opaque_code() {
         let linear = |p: &nn::Path| OpaqueShadow { fc: nn::linear(p / "fc", 4, 4, Default::default()) };
         agree!(linear, cases(), |net, (xs, q, n)| (net.forward(xs, q.first(), *n), net.forward(xs, None, *n)));
+    }
+
+    #[test]
+    fn hidden_behind_a_star() {
+        let make = |p: &nn::Path| StarShadow { fc: nn::linear(p / "fc", 4, 4, Default::default()) };
+        agree!(make, [(randn(&[2, 4]), 3), (randn(&[2, 4]), -1)], |net, (xs, n)| net.forward(xs, *n));
     }
 }
