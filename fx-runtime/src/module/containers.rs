@@ -164,6 +164,42 @@ macro_rules! tuple_module {
     };
 }
 
+/// A layer with a name or a number beside it, which is copied and not shown.
+macro_rules! pair_module {
+    ($($plain:ty)*) => {
+        $(
+            impl<F: Field> Module for ($plain, F) {
+                fn type_name(&self) -> &'static str {
+                    "tuple"
+                }
+
+                fn visit<'a>(&'a self, visitor: &mut dyn Visitor<'a>) {
+                    self.1.visit_field("1", visitor);
+                }
+
+                fn placed(&self, place: &mut Place<'_>) -> Result<Self, Error> {
+                    Ok((self.0.clone(), self.1.place_field(place)?))
+                }
+            }
+
+            impl<F: Field> Module for (F, $plain) {
+                fn type_name(&self) -> &'static str {
+                    "tuple"
+                }
+
+                fn visit<'a>(&'a self, visitor: &mut dyn Visitor<'a>) {
+                    self.0.visit_field("0", visitor);
+                }
+
+                fn placed(&self, place: &mut Place<'_>) -> Result<Self, Error> {
+                    Ok((self.0.place_field(place)?, self.1.clone()))
+                }
+            }
+        )*
+    };
+}
+
+pair_module!(String bool i64 usize f64);
 tuple_module!(A 0);
 tuple_module!(A 0, B 1);
 tuple_module!(A 0, B 1, C 2);

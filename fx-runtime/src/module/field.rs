@@ -48,21 +48,6 @@ impl Field for Tensor {
     }
 }
 
-/// What stands beside a layer in a tuple or a list: it is copied, and not shown.
-macro_rules! plain_fields {
-    ($($ty:ty)*) => {
-        $(impl Field for $ty {
-            fn visit_field<'a>(&'a self, _name: &str, _visitor: &mut dyn Visitor<'a>) {}
-
-            fn place_field(&self, _place: &mut Place<'_>) -> Result<Self, Error> {
-                Ok(self.clone())
-            }
-        })*
-    };
-}
-
-plain_fields! { String bool char u8 i32 i64 u32 u64 usize f32 f64 }
-
 impl<F: Field> Field for Option<F> {
     fn visit_field<'a>(&'a self, name: &str, visitor: &mut dyn Visitor<'a>) {
         if let Some(field) = self {
