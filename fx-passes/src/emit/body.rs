@@ -1,6 +1,6 @@
 //! A region as statements, one node after the other.
 
-use fx_ir::{Binding, CodeForm, NodeId, Op, RegionId, Type};
+use fx_ir::{Binding, CodeForm, HostOp, NodeId, Op, RegionId, Type};
 
 use super::{
     holder::Holder,
@@ -75,6 +75,7 @@ impl Writer<'_, '_> {
                 self.set(id, value);
             }
             op if op.is_control_flow() => self.control(id),
+            Op::Host(host) if self.prints_all && stands_for_field(&host.op) => self.live_field(id),
             op if op.is_host() && node.ty == Type::Tuple(Vec::new()) => {
                 let effect = self.expression(id).text;
                 let is_block = matches!(op, Op::Rust(code) if matches!(code.form, CodeForm::Block(_)));
@@ -91,9 +92,22 @@ impl Writer<'_, '_> {
         }
     }
 
+    /// Of the live model the cell is the field.
+    pub(super) fn live_field(&mut self, id: NodeId) {
+        if let Some(field) = self.graph().node(id).input(0) {
+            let value = self.read(field);
+            self.set(id, value);
+        }
+    }
+
     /// A small freeze-time computation that is read once is written where it is read.
     fn reads_inline(&self, id: NodeId) -> bool {
         let one_reader = self.graph().users(id).len() == 1 && !self.emitter.plan.stored.contains_key(&id);
         one_reader && self.emitter.inline(id, &|input| self.read(input)).is_some()
     }
+}
+
+/// Whether it is the cell of a field that calls write to, or a part that is frozen by itself.
+pub(super) fn stands_for_field(op: &HostOp) -> bool {
+    matches!(op, HostOp::Cell(_) | HostOp::ForeignCell(_) | HostOp::FreezePart(_))
 }

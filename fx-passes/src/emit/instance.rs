@@ -21,6 +21,7 @@ pub(super) use self::methods::{emit, emit_in_training};
 pub use self::modes::{ModeUses, mode_uses};
 use super::{
     Emitter, PartNames,
+    body::stands_for_field,
     host::literal,
     names::identifier,
     value::Value,
@@ -148,11 +149,8 @@ impl<'e, 'a> Walk<'e, 'a> {
                 Op::Yield => {}
                 Op::GetAttr(_) if self.writer.graph().node(id).input(0).is_none_or(|base| self.is_live(base)) => {}
                 _ if self.writer.is_set(id) => {}
-                Op::Host(host) if stands_for_field(&host.op) => self.cell(id),
-                op if op.is_control_flow() && self.is_live(id) => {
-                    self.cells_within(id);
-                    self.writer.control(id);
-                }
+                Op::Host(host) if stands_for_field(&host.op) => self.writer.live_field(id),
+                op if op.is_control_flow() && self.is_live(id) => self.writer.control(id),
                 op if op.is_control_flow() => self.control(id),
                 Op::TupleGet(_) if self.is_live(id) => {
                     let value = self.writer.expression(id);
@@ -164,25 +162,6 @@ impl<'e, 'a> Walk<'e, 'a> {
                     self.name_element(id);
                 }
                 op => self.record(id, &op),
-            }
-        }
-    }
-
-    /// Of the live model the cell is the field.
-    fn cell(&mut self, id: NodeId) {
-        if let Some(field) = self.writer.graph().node(id).input(0) {
-            let value = self.writer.read(field);
-            self.writer.set(id, value);
-        }
-    }
-
-    fn cells_within(&mut self, id: NodeId) {
-        for region in self.writer.graph().node(id).regions.clone() {
-            for inner in self.writer.graph().region(region).nodes.clone() {
-                if self.writer.graph().node(inner).op.host().is_some_and(stands_for_field) {
-                    self.cell(inner);
-                }
-                self.cells_within(inner);
             }
         }
     }
@@ -301,9 +280,4 @@ impl<'e, 'a> Walk<'e, 'a> {
 /// The source line of a node as the runtime's tracer takes it; 0 where none is known.
 fn place_of(node: &Node) -> usize {
     node.origin.places.last().map_or(0, |place| place.line)
-}
-
-/// Whether it is the cell of a field that calls write to, or a part that is frozen by itself.
-fn stands_for_field(op: &HostOp) -> bool {
-    matches!(op, HostOp::Cell(_) | HostOp::ForeignCell(_) | HostOp::FreezePart(_))
 }
