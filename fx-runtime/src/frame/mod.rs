@@ -27,7 +27,7 @@ use tch::{Device, Kind, Tensor};
 
 pub(crate) use self::microbatch::Microbatches;
 pub use self::scope::Scope;
-pub(crate) use self::target::{Cpu, Target};
+pub(crate) use self::target::{Cpu, OneDnnCall, Target};
 
 use self::cells::Cells;
 use self::copies::Copies;

@@ -15,11 +15,20 @@ pub(crate) struct Target {
     pub(crate) cpu: Cpu,
 }
 
+/// How oneDNN is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OneDnnCall {
+    /// Its own functions are called.
+    Direct,
+    /// Through libtorch's operators.
+    Operator,
+}
+
 /// What the CPU's kernels can do besides oneDNN in f32.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cpu {
-    /// oneDNN can be called without libtorch's operators.
-    pub(crate) onednn: bool,
+    /// How oneDNN is reached.
+    pub(crate) onednn: OneDnnCall,
     /// oneDNN computes in bf16.
     pub(crate) bf16: bool,
     /// oneDNN computes in f16.
@@ -35,7 +44,7 @@ pub(crate) struct Cpu {
 impl Cpu {
     pub(crate) fn of_this_machine() -> Self {
         Self {
-            onednn: ffi::onednn::release().is_ok(),
+            onednn: if ffi::onednn::release().is_ok() { OneDnnCall::Direct } else { OneDnnCall::Operator },
             bf16: ops::onednn_has_bf16(),
             f16: ops::onednn_has_f16(),
             mkl: ffi::mkl_is_available(),

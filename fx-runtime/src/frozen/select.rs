@@ -8,7 +8,7 @@ use tch::{Device, Kind};
 
 use super::Activation;
 use crate::ffi::{Amx, UnpackedWeight, VectorWidth};
-use crate::frame::Target;
+use crate::frame::{OneDnnCall, Target};
 use crate::qparams::WeightFormat;
 use crate::{Backend, MemoryFormat};
 
@@ -213,7 +213,10 @@ impl Target {
         let mkl = self.mkl() && !non_finite && !shared;
         let amx = self.amx() && !non_finite && !shared;
         let onednn = self.onednn() && !shared;
-        let onednn_from = if self.cpu.onednn { ONEDNN_LINEAR_FROM } else { SHIM_LINEAR_FROM };
+        let onednn_from = match self.cpu.onednn {
+            OneDnnCall::Direct => ONEDNN_LINEAR_FROM,
+            OneDnnCall::Operator => SHIM_LINEAR_FROM,
+        };
         let dots = self.dots() && UnpackedWeight::takes(shape);
         // cuBLASLt's GELU is the tanh approximation.
         let cublas = self.on_cuda() && has_bias && matches!(act, Activation::Relu | Activation::GeluTanh);
@@ -304,8 +307,14 @@ mod tests {
     use crate::frame::Cpu;
 
     fn target(device: Device, kind: Kind) -> Target {
-        let cpu =
-            Cpu { onednn: true, bf16: true, f16: false, mkl: false, amx: Amx::Absent, vectors: VectorWidth::Baseline };
+        let cpu = Cpu {
+            onednn: OneDnnCall::Direct,
+            bf16: true,
+            f16: false,
+            mkl: false,
+            amx: Amx::Absent,
+            vectors: VectorWidth::Baseline,
+        };
         Target { device, kind, memory_format: MemoryFormat::ChannelsLast, backend: Backend::Best, cpu }
     }
 
@@ -431,7 +440,7 @@ mod tests {
         assert_eq!(Target { kind: Kind::BFloat16, ..amd }.linear(of([10, 512]), None), [Composed, OneDnn]);
         let intel = Target { cpu: Cpu { mkl: true, ..cpu }, ..amd };
         assert_eq!(intel.linear(of([10, 512]), None), [Composed, Mkl(Rows::USUAL), OneDnn, Dots]);
-        let by_operators = Target { cpu: Cpu { onednn: false, ..cpu }, ..amd };
+        let by_operators = Target { cpu: Cpu { onednn: OneDnnCall::Operator, ..cpu }, ..amd };
         assert_eq!(by_operators.linear(of([128, 128]), None), [Composed, OneDnn, Dots]);
         assert_eq!(by_operators.linear(of([1000, 512]), None), [OneDnn, Composed, Dots]);
     }
@@ -456,7 +465,14 @@ mod tests {
 
     #[test]
     fn composed_means_composed() {
-        let cpu = Cpu { onednn: true, bf16: true, f16: true, mkl: true, amx: Amx::Own, vectors: VectorWidth::Avx512 };
+        let cpu = Cpu {
+            onednn: OneDnnCall::Direct,
+            bf16: true,
+            f16: true,
+            mkl: true,
+            amx: Amx::Own,
+            vectors: VectorWidth::Avx512,
+        };
         let target = Target { backend: Backend::Composed, cpu, ..target(Device::Cpu, Kind::Float) };
         let small = ConvLayer { tiles: true, ..convolution(2, false, Activation::Relu) };
         assert_eq!(target.conv(small), [ConvChoice::Composed]);
