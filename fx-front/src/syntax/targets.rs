@@ -115,12 +115,11 @@ impl<'ast> Visit<'ast> for Find<'_> {
     }
     fn visit_expr_if(&mut self, branch: &'ast syn::ExprIf) {
         // What the condition binds is not bound in the other branch.
-        let otherwise = branch.else_branch.as_ref();
         self.in_own_scope(Vec::new(), |find| {
             find.visit_expr(&branch.cond);
             branch.then_branch.stmts.iter().for_each(|stmt| syn::visit::visit_stmt(find, stmt));
         });
-        if let Some((_, otherwise)) = otherwise {
+        if let Some((_, otherwise)) = &branch.else_branch {
             self.visit_expr(otherwise);
         }
     }

@@ -116,8 +116,8 @@ impl Tracer<'_> {
                     self.forward(&module, rest, call.span())
                 }))
             }
-            [receiver, rest @ ..] if full.rsplit_once("::").is_some_and(|(of, _)| of.ends_with("nn::RNN")) => {
-                let method = &path_of(call)?.segments.last()?.ident;
+            [receiver, rest @ ..] if rnn_method(&full).is_some() => {
+                let method = syn::Ident::new(rnn_method(&full)?, call.span());
                 let call: syn::Expr = syn::parse_quote_spanned!(call.span()=> (#receiver).#method(#(#rest),*));
                 Some(self.expr(&call))
             }
@@ -227,9 +227,7 @@ fn is_of_numbers(name: &str, receiver: Receiver) -> bool {
     method(name, receiver).is_some_and(|row| row.receiver == receiver && row.gives == Gives::Receiver)
 }
 
-fn path_of(call: &syn::ExprCall) -> Option<&syn::Path> {
-    match &*call.func {
-        syn::Expr::Path(path) => Some(&path.path),
-        _ => None,
-    }
+/// The method of tch's trait of recurrent layers that the path names.
+fn rnn_method(full: &str) -> Option<&str> {
+    full.rsplit_once("nn::RNN::").map(|(_, method)| method)
 }
