@@ -124,6 +124,16 @@ impl Code {
         Code { form, ..self }
     }
 
+    /// A block with the same declarations, whose expression is what `wrap` makes of this one's.
+    #[must_use]
+    pub fn wrapped(self, wrap: impl FnOnce(&str) -> String) -> Code {
+        let scope = match self.form {
+            CodeForm::Block(scope) => scope,
+            _ => CodeScope::default(),
+        };
+        Code { template: wrap(&self.template), form: CodeForm::Block(scope), ..self }
+    }
+
     /// The whole of it: the block with what it declares, or the expression.
     pub fn text(&self) -> String {
         let CodeForm::Block(CodeScope { uses, variables }) = &self.form else { return self.template.clone() };

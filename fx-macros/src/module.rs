@@ -120,18 +120,18 @@ fn module(item: &DeriveInput, fields: &[Field]) -> TokenStream {
                 #name
             }
 
-            #[allow(unused_variables)]
-            #[inline]
+            #[allow(unused)]
             fn visit<'fx>(&'fx self, visitor: &mut dyn ::fx_runtime::module::Visitor<'fx>) {
+                use ::fx_runtime::module::probe::{ViaField as _, VisitNothing as _};
                 #(#visits)*
             }
 
-            #[allow(unused_variables)]
-            #[inline]
+            #[allow(unused)]
             fn placed(
                 &self,
                 place: &mut ::fx_runtime::module::Place<'_>,
             ) -> ::core::result::Result<Self, ::fx_runtime::Error> {
+                use ::fx_runtime::module::probe::{CloneNothing as _, ViaClone as _, ViaField as _};
                 ::core::result::Result::Ok(Self { #(#copies),* })
             }
         }
@@ -146,13 +146,26 @@ fn registration(item: &DeriveInput) -> Option<TokenStream> {
     item.generics.params.is_empty().then(|| quote!(::fx_runtime::register_module!(#ident);))
 }
 
-/// `member: copy`, of the field that the reference `at` leads to.
+/// `member: copy`, of the field that the reference `at` leads to. The function that it is in has the traits of
+/// `place_field!` in scope.
 fn place(field: &Field, at: &TokenStream) -> TokenStream {
     let (member, name) = (&field.member, Field::plain_name(&field.member));
-    quote!(#member: ::fx_runtime::module::place_field!(#name, #at, place)?)
+    if is_primitive(&field.options.ty) {
+        return quote!(#member: *#at);
+    }
+    quote!(#member: (&&&::fx_runtime::module::probe::Probe(#at)).place_as(#name, place)?)
 }
 
-/// Shows the field that the reference `at` leads to.
+/// Returns whether this is the name of a type of the language, which is `Copy` and no part of a model. Such fields are
+/// most of those of a model's configuration, and what is written for them is compiled for every type.
+pub(crate) fn is_primitive(ty: &Type) -> bool {
+    const NAMES: [&str; 14] =
+        ["bool", "char", "f32", "f64", "i8", "i16", "i32", "i64", "isize", "u8", "u16", "u32", "u64", "usize"];
+    matches!(ty, Type::Path(path) if path.path.get_ident().is_some_and(|ident| NAMES.iter().any(|name| ident == name)))
+}
+
+/// Shows the field that the reference `at` leads to. The function that it is in has the traits of `visit_field!` in
+/// scope.
 fn visit(field: &Field, at: &TokenStream) -> Option<TokenStream> {
     let ModuleField { ty, skip, parameter, buffer, .. } = &field.options;
     let name = &field.name;
@@ -161,12 +174,13 @@ fn visit(field: &Field, at: &TokenStream) -> Option<TokenStream> {
         (false, false) if name.contains("{}") => {
             return Some(quote! {
                 for (index, element) in (#at).iter().enumerate() {
-                    ::fx_runtime::module::visit_field!(visitor, &::std::format!(#name, index), element);
+                    (&&&::fx_runtime::module::probe::Probe(element)).visit(&::std::format!(#name, index), visitor);
                 }
             });
         }
+        (false, false) if is_primitive(ty) => return None,
         (false, false) => {
-            return Some(quote!(::fx_runtime::module::visit_field!(visitor, #name, #at);));
+            return Some(quote!((&&&::fx_runtime::module::probe::Probe(#at)).visit(#name, visitor);));
         }
         (true, _) => quote!(::fx_runtime::module::Role::Parameter),
         (_, true) => quote!(::fx_runtime::module::Role::Buffer),

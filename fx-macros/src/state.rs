@@ -4,6 +4,8 @@ use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Data, DeriveInput, Expr, Field, Fields, Generics, Ident, Member, MetaNameValue, Type};
 
+use crate::module::is_primitive;
+
 /// The whole expansion.
 pub(crate) fn expand(item: TokenStream) -> TokenStream {
     match syn::parse2::<DeriveInput>(item) {
@@ -43,28 +45,30 @@ impl Each {
     fn save(self, ty: &Type, at: &TokenStream) -> TokenStream {
         match self {
             Each::State => quote!(::fx_runtime::frozen::State::save(#at, to)?;),
-            Each::Own => quote!(::fx_runtime::save_own!(to, #ty, #at)?;),
+            Each::Own => quote!((&&::fx_runtime::frozen::own::OfType::<#ty>::new()).save(#at, to)?;),
         }
     }
 
     fn save_field(self, name: &str, ty: &Type, at: &TokenStream) -> TokenStream {
         match self {
             Each::State => quote!(to.field(#name, #at)?;),
-            Each::Own => quote!(to.within(#name, |to| ::fx_runtime::save_own!(to, #ty, #at))?;),
+            Each::Own if is_primitive(ty) => Each::State.save_field(name, ty, at),
+            Each::Own => quote!((&&::fx_runtime::frozen::own::OfType::<#ty>::new()).save_field(#name, #at, to)?;),
         }
     }
 
     fn load(self, ty: &Type) -> TokenStream {
         match self {
             Each::State => quote!(::fx_runtime::frozen::State::load(from)?),
-            Each::Own => quote!(::fx_runtime::load_own!(from, #ty)?),
+            Each::Own => quote!((&&::fx_runtime::frozen::own::OfType::<#ty>::new()).load(from)?),
         }
     }
 
     fn load_field(self, name: &str, ty: &Type) -> TokenStream {
         match self {
             Each::State => quote!(from.field(#name)?),
-            Each::Own => quote!(from.within(#name, |from| ::fx_runtime::load_own!(from, #ty))?),
+            Each::Own if is_primitive(ty) => Each::State.load_field(name, ty),
+            Each::Own => quote!((&&::fx_runtime::frozen::own::OfType::<#ty>::new()).load_field(#name, from)?),
         }
     }
 }
@@ -82,21 +86,28 @@ fn state(item: &DeriveInput, each: Each) -> syn::Result<TokenStream> {
         }
         Data::Union(data) => return Err(syn::Error::new_spanned(data.union_token, "a union has no state")),
     };
+    let traits = (each == Each::Own).then(|| {
+        quote!(
+            use ::fx_runtime::frozen::own::{Otherwise as _, ViaState as _};
+        )
+    });
     let ident = &item.ident;
     let generics = bounded(&item.generics);
     let (params, args, bounds) = generics.split_for_impl();
     Ok(quote! {
         #[automatically_derived]
-        #[allow(unused_variables)]
+        #[allow(unused)]
         impl #params ::fx_runtime::frozen::State for #ident #args #bounds {
             #[inline]
             fn save(&self, to: &mut ::fx_runtime::frozen::Saver) -> ::fx_runtime::Result<()> {
+                #traits
                 #save
                 ::core::result::Result::Ok(())
             }
 
             #[inline]
             fn load(from: &mut ::fx_runtime::frozen::Loader) -> ::fx_runtime::Result<Self> {
+                #traits
                 #load
             }
         }
@@ -204,29 +215,29 @@ mod tests {
                     init: Init,
                 }
             ),
-            &expect![[r#"
-            #[automatically_derived]
-            #[allow(unused_variables)]
-            impl<T> ::fx_runtime::frozen::State for Blocks<T>
-            where
-                T: ::fx_runtime::frozen::State,
-            {
-                #[inline]
-                fn save(&self, to: &mut ::fx_runtime::frozen::Saver) -> ::fx_runtime::Result<()> {
-                    to.field("conv1", &self.conv1)?;
-                    to.field("type", &self.r#type)?;
-                    ::core::result::Result::Ok(())
+            &expect![[r##"
+                #[automatically_derived]
+                #[allow(unused)]
+                impl<T> ::fx_runtime::frozen::State for Blocks<T>
+                where
+                    T: ::fx_runtime::frozen::State,
+                {
+                    #[inline]
+                    fn save(&self, to: &mut ::fx_runtime::frozen::Saver) -> ::fx_runtime::Result<()> {
+                        to.field("conv1", &self.conv1)?;
+                        to.field("type", &self.r#type)?;
+                        ::core::result::Result::Ok(())
+                    }
+                    #[inline]
+                    fn load(from: &mut ::fx_runtime::frozen::Loader) -> ::fx_runtime::Result<Self> {
+                        ::core::result::Result::Ok(Self {
+                            conv1: from.field("conv1")?,
+                            r#type: from.field("type")?,
+                            init: Init::Const(0.0),
+                        })
+                    }
                 }
-                #[inline]
-                fn load(from: &mut ::fx_runtime::frozen::Loader) -> ::fx_runtime::Result<Self> {
-                    ::core::result::Result::Ok(Self {
-                        conv1: from.field("conv1")?,
-                        r#type: from.field("type")?,
-                        init: Init::Const(0.0),
-                    })
-                }
-            }
-        "#]],
+            "##]],
         );
     }
 
@@ -240,48 +251,48 @@ mod tests {
                     Clamp(f64, f64),
                 }
             ),
-            &expect![[r#"
-            #[automatically_derived]
-            #[allow(unused_variables)]
-            impl ::fx_runtime::frozen::State for Act {
-                #[inline]
-                fn save(&self, to: &mut ::fx_runtime::frozen::Saver) -> ::fx_runtime::Result<()> {
-                    match self {
-                        Self::Relu { .. } => {
-                            to.choose("Relu");
+            &expect![[r##"
+                #[automatically_derived]
+                #[allow(unused)]
+                impl ::fx_runtime::frozen::State for Act {
+                    #[inline]
+                    fn save(&self, to: &mut ::fx_runtime::frozen::Saver) -> ::fx_runtime::Result<()> {
+                        match self {
+                            Self::Relu { .. } => {
+                                to.choose("Relu");
+                            }
+                            Self::LeakyRelu(inner) => {
+                                to.choose("LeakyRelu");
+                                ::fx_runtime::frozen::State::save(inner, to)?;
+                            }
+                            Self::Clamp { 0: field_0, 1: field_1, .. } => {
+                                to.choose("Clamp");
+                                to.field("0", field_0)?;
+                                to.field("1", field_1)?;
+                            }
                         }
-                        Self::LeakyRelu(inner) => {
-                            to.choose("LeakyRelu");
-                            ::fx_runtime::frozen::State::save(inner, to)?;
-                        }
-                        Self::Clamp { 0: field_0, 1: field_1, .. } => {
-                            to.choose("Clamp");
-                            to.field("0", field_0)?;
-                            to.field("1", field_1)?;
+                        ::core::result::Result::Ok(())
+                    }
+                    #[inline]
+                    fn load(from: &mut ::fx_runtime::frozen::Loader) -> ::fx_runtime::Result<Self> {
+                        match from.choice()?.as_str() {
+                            "Relu" => ::core::result::Result::Ok(Self::Relu {}),
+                            "LeakyRelu" => {
+                                ::core::result::Result::Ok(
+                                    Self::LeakyRelu(::fx_runtime::frozen::State::load(from)?),
+                                )
+                            }
+                            "Clamp" => {
+                                ::core::result::Result::Ok(Self::Clamp {
+                                    0: from.field("0")?,
+                                    1: from.field("1")?,
+                                })
+                            }
+                            _ => from.unknown_choice(),
                         }
                     }
-                    ::core::result::Result::Ok(())
                 }
-                #[inline]
-                fn load(from: &mut ::fx_runtime::frozen::Loader) -> ::fx_runtime::Result<Self> {
-                    match from.choice()?.as_str() {
-                        "Relu" => ::core::result::Result::Ok(Self::Relu {}),
-                        "LeakyRelu" => {
-                            ::core::result::Result::Ok(
-                                Self::LeakyRelu(::fx_runtime::frozen::State::load(from)?),
-                            )
-                        }
-                        "Clamp" => {
-                            ::core::result::Result::Ok(Self::Clamp {
-                                0: from.field("0")?,
-                                1: from.field("1")?,
-                            })
-                        }
-                        _ => from.unknown_choice(),
-                    }
-                }
-            }
-        "#]],
+            "##]],
         );
     }
 }

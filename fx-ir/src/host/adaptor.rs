@@ -19,6 +19,8 @@ pub enum Adaptor {
     Skip(i64),
     /// `.take(n)`.
     Take(i64),
+    /// `.step_by(n)`: every n-th element, the first included.
+    StepBy(i64),
 }
 
 impl fmt::Display for Adaptor {
@@ -32,6 +34,7 @@ impl fmt::Display for Adaptor {
             Adaptor::Rev => f.write_str("rev()"),
             Adaptor::Skip(count) => write!(f, "skip({count})"),
             Adaptor::Take(count) => write!(f, "take({count})"),
+            Adaptor::StepBy(step) => write!(f, "step_by({step})"),
         }
     }
 }
@@ -50,6 +53,7 @@ impl FromStr for Adaptor {
             ("rev", _) if count.is_empty() => Adaptor::Rev,
             ("skip", Ok(count)) => Adaptor::Skip(count),
             ("take", Ok(count)) => Adaptor::Take(count),
+            ("step_by", Ok(step)) => Adaptor::StepBy(step),
             _ => return Err(unknown()),
         })
     }

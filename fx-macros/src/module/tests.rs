@@ -18,61 +18,66 @@ fn named_fields() {
             #[module(parameter)] scale: Option<Tensor>,
             #[module(skip)] r#in: i64,
         }"#,
-        &expect![[r#"
+        &expect![[r##"
             #[automatically_derived]
             impl ::fx_runtime::Module for Head {
                 fn type_name(&self) -> &'static str {
                     "Head"
                 }
-                #[allow(unused_variables)]
-                #[inline]
+                #[allow(unused)]
                 fn visit<'fx>(&'fx self, visitor: &mut dyn ::fx_runtime::module::Visitor<'fx>) {
-                    ::fx_runtime::module::visit_field!(visitor, "classifier.0", & self.fc);
+                    use ::fx_runtime::module::probe::{ViaField as _, VisitNothing as _};
+                    (&&&::fx_runtime::module::probe::Probe(&self.fc)).visit("classifier.0", visitor);
                     visitor.tensor("mean", &self.mean, ::fx_runtime::module::Role::Buffer);
                     if let ::core::option::Option::Some(tensor) = &self.scale {
                         visitor.tensor("scale", tensor, ::fx_runtime::module::Role::Parameter);
                     }
                 }
-                #[allow(unused_variables)]
-                #[inline]
+                #[allow(unused)]
                 fn placed(
                     &self,
                     place: &mut ::fx_runtime::module::Place<'_>,
                 ) -> ::core::result::Result<Self, ::fx_runtime::Error> {
+                    use ::fx_runtime::module::probe::{
+                        CloneNothing as _, ViaClone as _, ViaField as _,
+                    };
                     ::core::result::Result::Ok(Self {
-                        fc: ::fx_runtime::module::place_field!("fc", & self.fc, place)?,
-                        mean: ::fx_runtime::module::place_field!("mean", & self.mean, place)?,
-                        scale: ::fx_runtime::module::place_field!("scale", & self.scale, place)?,
-                        r#in: ::fx_runtime::module::place_field!("in", & self.r#in, place)?,
+                        fc: (&&&::fx_runtime::module::probe::Probe(&self.fc)).place_as("fc", place)?,
+                        mean: (&&&::fx_runtime::module::probe::Probe(&self.mean))
+                            .place_as("mean", place)?,
+                        scale: (&&&::fx_runtime::module::probe::Probe(&self.scale))
+                            .place_as("scale", place)?,
+                        r#in: *&self.r#in,
                     })
                 }
             }
             ::fx_runtime::register_module!(Head);
             #[automatically_derived]
-            #[allow(unused_variables)]
+            #[allow(unused)]
             impl ::fx_runtime::frozen::State for Head {
                 #[inline]
                 fn save(&self, to: &mut ::fx_runtime::frozen::Saver) -> ::fx_runtime::Result<()> {
-                    to.within("fc", |to| ::fx_runtime::save_own!(to, nn::Linear, & self.fc))?;
-                    to.within("mean", |to| ::fx_runtime::save_own!(to, Tensor, & self.mean))?;
-                    to.within(
-                        "scale",
-                        |to| ::fx_runtime::save_own!(to, Option < Tensor >, & self.scale),
-                    )?;
-                    to.within("in", |to| ::fx_runtime::save_own!(to, i64, & self.r#in))?;
+                    use ::fx_runtime::frozen::own::{Otherwise as _, ViaState as _};
+                    (&&::fx_runtime::frozen::own::OfType::<nn::Linear>::new())
+                        .save_field("fc", &self.fc, to)?;
+                    (&&::fx_runtime::frozen::own::OfType::<Tensor>::new())
+                        .save_field("mean", &self.mean, to)?;
+                    (&&::fx_runtime::frozen::own::OfType::<Option<Tensor>>::new())
+                        .save_field("scale", &self.scale, to)?;
+                    to.field("in", &self.r#in)?;
                     ::core::result::Result::Ok(())
                 }
                 #[inline]
                 fn load(from: &mut ::fx_runtime::frozen::Loader) -> ::fx_runtime::Result<Self> {
+                    use ::fx_runtime::frozen::own::{Otherwise as _, ViaState as _};
                     ::core::result::Result::Ok(Self {
-                        fc: from.within("fc", |from| ::fx_runtime::load_own!(from, nn::Linear))?,
-                        mean: from.within("mean", |from| ::fx_runtime::load_own!(from, Tensor))?,
-                        scale: from
-                            .within(
-                                "scale",
-                                |from| ::fx_runtime::load_own!(from, Option < Tensor >),
-                            )?,
-                        r#in: from.within("in", |from| ::fx_runtime::load_own!(from, i64))?,
+                        fc: (&&::fx_runtime::frozen::own::OfType::<nn::Linear>::new())
+                            .load_field("fc", from)?,
+                        mean: (&&::fx_runtime::frozen::own::OfType::<Tensor>::new())
+                            .load_field("mean", from)?,
+                        scale: (&&::fx_runtime::frozen::own::OfType::<Option<Tensor>>::new())
+                            .load_field("scale", from)?,
+                        r#in: from.field("in")?,
                     })
                 }
             }
@@ -100,7 +105,7 @@ fn named_fields() {
                     &self.r#in
                 }
             }
-        "#]],
+        "##]],
     );
 }
 
@@ -108,7 +113,7 @@ fn named_fields() {
 fn generic_and_tuple_structs() {
     check(
         "struct Residual<'a, M: Debug, P>(Block<P, M>, Vec<Option<M>>, &'a Config<P>, Box<M::Gate>, Rc<P>) where P: Clone;",
-        &expect![[r#"
+        &expect![[r##"
             #[automatically_derived]
             impl<'a, M: Debug, P> ::fx_runtime::Module for Residual<'a, M, P>
             where
@@ -120,27 +125,29 @@ fn generic_and_tuple_structs() {
                 fn type_name(&self) -> &'static str {
                     "Residual"
                 }
-                #[allow(unused_variables)]
-                #[inline]
+                #[allow(unused)]
                 fn visit<'fx>(&'fx self, visitor: &mut dyn ::fx_runtime::module::Visitor<'fx>) {
-                    ::fx_runtime::module::visit_field!(visitor, "0", & self.0);
-                    ::fx_runtime::module::visit_field!(visitor, "1", & self.1);
-                    ::fx_runtime::module::visit_field!(visitor, "2", & self.2);
-                    ::fx_runtime::module::visit_field!(visitor, "3", & self.3);
-                    ::fx_runtime::module::visit_field!(visitor, "4", & self.4);
+                    use ::fx_runtime::module::probe::{ViaField as _, VisitNothing as _};
+                    (&&&::fx_runtime::module::probe::Probe(&self.0)).visit("0", visitor);
+                    (&&&::fx_runtime::module::probe::Probe(&self.1)).visit("1", visitor);
+                    (&&&::fx_runtime::module::probe::Probe(&self.2)).visit("2", visitor);
+                    (&&&::fx_runtime::module::probe::Probe(&self.3)).visit("3", visitor);
+                    (&&&::fx_runtime::module::probe::Probe(&self.4)).visit("4", visitor);
                 }
-                #[allow(unused_variables)]
-                #[inline]
+                #[allow(unused)]
                 fn placed(
                     &self,
                     place: &mut ::fx_runtime::module::Place<'_>,
                 ) -> ::core::result::Result<Self, ::fx_runtime::Error> {
+                    use ::fx_runtime::module::probe::{
+                        CloneNothing as _, ViaClone as _, ViaField as _,
+                    };
                     ::core::result::Result::Ok(Self {
-                        0: ::fx_runtime::module::place_field!("0", & self.0, place)?,
-                        1: ::fx_runtime::module::place_field!("1", & self.1, place)?,
-                        2: ::fx_runtime::module::place_field!("2", & self.2, place)?,
-                        3: ::fx_runtime::module::place_field!("3", & self.3, place)?,
-                        4: ::fx_runtime::module::place_field!("4", & self.4, place)?,
+                        0: (&&&::fx_runtime::module::probe::Probe(&self.0)).place_as("0", place)?,
+                        1: (&&&::fx_runtime::module::probe::Probe(&self.1)).place_as("1", place)?,
+                        2: (&&&::fx_runtime::module::probe::Probe(&self.2)).place_as("2", place)?,
+                        3: (&&&::fx_runtime::module::probe::Probe(&self.3)).place_as("3", place)?,
+                        4: (&&&::fx_runtime::module::probe::Probe(&self.4)).place_as("4", place)?,
                     })
                 }
             }
@@ -176,7 +183,7 @@ fn generic_and_tuple_structs() {
                     &self.4
                 }
             }
-        "#]],
+        "##]],
     );
 }
 
@@ -184,38 +191,43 @@ fn generic_and_tuple_structs() {
 fn unit_structs() {
     check(
         "struct Mish;",
-        &expect![[r#"
+        &expect![[r##"
             #[automatically_derived]
             impl ::fx_runtime::Module for Mish {
                 fn type_name(&self) -> &'static str {
                     "Mish"
                 }
-                #[allow(unused_variables)]
-                #[inline]
-                fn visit<'fx>(&'fx self, visitor: &mut dyn ::fx_runtime::module::Visitor<'fx>) {}
-                #[allow(unused_variables)]
-                #[inline]
+                #[allow(unused)]
+                fn visit<'fx>(&'fx self, visitor: &mut dyn ::fx_runtime::module::Visitor<'fx>) {
+                    use ::fx_runtime::module::probe::{ViaField as _, VisitNothing as _};
+                }
+                #[allow(unused)]
                 fn placed(
                     &self,
                     place: &mut ::fx_runtime::module::Place<'_>,
                 ) -> ::core::result::Result<Self, ::fx_runtime::Error> {
+                    use ::fx_runtime::module::probe::{
+                        CloneNothing as _, ViaClone as _, ViaField as _,
+                    };
                     ::core::result::Result::Ok(Self {})
                 }
             }
             ::fx_runtime::register_module!(Mish);
             #[automatically_derived]
-            #[allow(unused_variables)]
+            #[allow(unused)]
             impl ::fx_runtime::frozen::State for Mish {
                 #[inline]
                 fn save(&self, to: &mut ::fx_runtime::frozen::Saver) -> ::fx_runtime::Result<()> {
+                    use ::fx_runtime::frozen::own::{Otherwise as _, ViaState as _};
                     ::core::result::Result::Ok(())
                 }
                 #[inline]
                 fn load(from: &mut ::fx_runtime::frozen::Loader) -> ::fx_runtime::Result<Self> {
+                    use ::fx_runtime::frozen::own::{Otherwise as _, ViaState as _};
                     ::core::result::Result::Ok(Self {})
                 }
             }
-        "#]],
+        "##]],
     );
 }
 
@@ -223,7 +235,7 @@ fn unit_structs() {
 fn enums() {
     check(
         r#"enum Proj<M> { Conv(nn::Conv2D), Pair(M, f64), Scaled { #[module(name = "gamma")] by: Tensor, #[module(skip)] n: i64 }, None }"#,
-        &expect![[r#"
+        &expect![[r##"
             #[automatically_derived]
             impl<M> ::fx_runtime::Module for Proj<M>
             where
@@ -232,45 +244,51 @@ fn enums() {
                 fn type_name(&self) -> &'static str {
                     "Proj"
                 }
-                #[allow(unused_variables)]
+                #[allow(unused)]
                 fn visit<'fx>(&'fx self, visitor: &mut dyn ::fx_runtime::module::Visitor<'fx>) {
+                    use ::fx_runtime::module::probe::{ViaField as _, VisitNothing as _};
                     match *self {
                         Self::Conv { 0: ref field_0 } => {
                             let visitor = &mut ::fx_runtime::module::Through(visitor);
-                            ::fx_runtime::module::visit_field!(visitor, "0", field_0);
+                            (&&&::fx_runtime::module::probe::Probe(field_0)).visit("0", visitor);
                         }
                         Self::Pair { 0: ref field_0, 1: ref field_1 } => {
-                            ::fx_runtime::module::visit_field!(visitor, "0", field_0);
-                            ::fx_runtime::module::visit_field!(visitor, "1", field_1);
+                            (&&&::fx_runtime::module::probe::Probe(field_0)).visit("0", visitor);
                         }
                         Self::Scaled { by: ref field_0, n: ref field_1 } => {
-                            ::fx_runtime::module::visit_field!(visitor, "gamma", field_0);
+                            (&&&::fx_runtime::module::probe::Probe(field_0)).visit("gamma", visitor);
                         }
                         Self::None {} => {}
                     }
                 }
-                #[allow(unused_variables)]
+                #[allow(unused)]
                 fn placed(
                     &self,
                     place: &mut ::fx_runtime::module::Place<'_>,
                 ) -> ::core::result::Result<Self, ::fx_runtime::Error> {
+                    use ::fx_runtime::module::probe::{
+                        CloneNothing as _, ViaClone as _, ViaField as _,
+                    };
                     ::core::result::Result::Ok(
                         match *self {
                             Self::Conv { 0: ref field_0 } => {
                                 Self::Conv {
-                                    0: ::fx_runtime::module::place_field!("0", field_0, place)?,
+                                    0: (&&&::fx_runtime::module::probe::Probe(field_0))
+                                        .place_as("0", place)?,
                                 }
                             }
                             Self::Pair { 0: ref field_0, 1: ref field_1 } => {
                                 Self::Pair {
-                                    0: ::fx_runtime::module::place_field!("0", field_0, place)?,
-                                    1: ::fx_runtime::module::place_field!("1", field_1, place)?,
+                                    0: (&&&::fx_runtime::module::probe::Probe(field_0))
+                                        .place_as("0", place)?,
+                                    1: *field_1,
                                 }
                             }
                             Self::Scaled { by: ref field_0, n: ref field_1 } => {
                                 Self::Scaled {
-                                    by: ::fx_runtime::module::place_field!("by", field_0, place)?,
-                                    n: ::fx_runtime::module::place_field!("n", field_1, place)?,
+                                    by: (&&&::fx_runtime::module::probe::Probe(field_0))
+                                        .place_as("by", place)?,
+                                    n: *field_1,
                                 }
                             }
                             Self::None {} => Self::None {},
@@ -278,6 +296,6 @@ fn enums() {
                     )
                 }
             }
-        "#]],
+        "##]],
     );
 }

@@ -34,16 +34,18 @@ pub(super) fn module(item: &DeriveInput, data: &DataEnum, faults: &mut Faults) -
                 #name
             }
 
-            #[allow(unused_variables)]
+            #[allow(unused)]
             fn visit<'fx>(&'fx self, visitor: &mut dyn ::fx_runtime::module::Visitor<'fx>) {
+                use ::fx_runtime::module::probe::{ViaField as _, VisitNothing as _};
                 match *self { #(#visits)* }
             }
 
-            #[allow(unused_variables)]
+            #[allow(unused)]
             fn placed(
                 &self,
                 place: &mut ::fx_runtime::module::Place<'_>,
             ) -> ::core::result::Result<Self, ::fx_runtime::Error> {
+                use ::fx_runtime::module::probe::{CloneNothing as _, ViaClone as _, ViaField as _};
                 ::core::result::Result::Ok(match *self { #(#copies)* })
             }
         }

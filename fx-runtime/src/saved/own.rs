@@ -146,6 +146,22 @@ mod probe {
         /// # Errors
         /// Those of its state.
         fn load(&self, from: &mut Loader) -> Result<T>;
+
+        /// Saves a part of a value under its name.
+        ///
+        /// # Errors
+        /// Those of its state.
+        fn save_field(&self, name: &str, value: &T, to: &mut Saver) -> Result<()> {
+            to.within(name, |to| self.save(value, to))
+        }
+
+        /// Loads the part of this name.
+        ///
+        /// # Errors
+        /// Those of its state.
+        fn load_field(&self, name: &str, from: &mut Loader) -> Result<T> {
+            from.within(name, |from| self.load(from))
+        }
     }
 
     impl<T: State> ViaState<T> for &OfType<T> {
@@ -171,6 +187,22 @@ mod probe {
         /// # Errors
         /// Always.
         fn load(&self, from: &mut Loader) -> Result<T>;
+
+        /// Tells the saver of a part by its name.
+        ///
+        /// # Errors
+        /// None; the saver names all that it cannot save.
+        fn save_field(&self, name: &str, value: &T, to: &mut Saver) -> Result<()> {
+            to.within(name, |to| self.save(value, to))
+        }
+
+        /// Nothing was saved.
+        ///
+        /// # Errors
+        /// Always.
+        fn load_field(&self, name: &str, from: &mut Loader) -> Result<T> {
+            from.within(name, |from| self.load(from))
+        }
     }
 
     impl<T> Otherwise<T> for OfType<T> {

@@ -1,6 +1,6 @@
 //! Calls of macros of the standard library.
 
-use fx_ir::{Arg, Effect, HostOp, Op};
+use fx_ir::{Arg, Code, Effect, HostOp, Op};
 use syn::spanned::Spanned;
 
 use crate::trace::types::ty::{is_copy, is_untyped, never};
@@ -58,13 +58,13 @@ impl Tracer<'_> {
             };
             let message = self.message(&args, mac.span())?.operand();
             let whole = "::std::result::Result<(), ::std::string::String>";
-            return Ok(self.refuse("Err($0)", whole, vec![message], mac.span()));
+            return Ok(self.refuse(Code::pure("Err($0)"), whole, vec![message], mac.span()));
         }
         let tokens = syn::Expr::Macro(syn::ExprMacro { attrs: Vec::new(), mac: mac.clone() });
         let (code, args) = self.captured(&tokens, mac.span())?;
         let whole = quote::ToTokens::to_token_stream(whole);
-        let code = format!("(|| -> {whole} {{ {}; ::std::unreachable!() }})()", code.text());
-        Ok(self.refuse(&code, &whole.to_string(), args, mac.span()))
+        let code = code.wrapped(|checked| format!("(|| -> {whole} {{ {checked}; ::std::unreachable!() }})()"));
+        Ok(self.refuse(code, &whole.to_string(), args, mac.span()))
     }
 
     /// `vec![value; count]`, of numbers, or of what the code around it says.

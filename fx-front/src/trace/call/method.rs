@@ -89,7 +89,7 @@ impl Tracer<'_> {
             ("map", Ty::Option(_)) => return self.map_option(receiver, call),
             ("unwrap_or" | "or", Ty::Option(inner)) if is_number(&inner) => {}
             (
-                "unwrap_or" | "unwrap_or_else" | "map_or" | "map_or_else" | "and_then" | "or" | "or_else"
+                "unwrap_or" | "unwrap_or_else" | "map_or" | "map_or_else" | "and_then" | "or" | "or_else" | "filter"
                 | "is_some_and" | "is_none_or",
                 Ty::Option(_),
             ) => {

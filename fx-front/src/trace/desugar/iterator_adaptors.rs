@@ -6,7 +6,7 @@ use proc_macro2::Span;
 use syn::{Block, Expr, ExprForLoop, parse_quote_spanned, spanned::Spanned};
 
 use crate::syntax::iterator_method::{Form, IteratorMethod};
-use crate::syntax::{bound_names, count_of};
+use crate::syntax::{self, bound_names, count_of};
 use crate::trace::desugar::closure_form::is_plain_closure;
 use crate::trace::{
     Ty,
@@ -95,16 +95,30 @@ fn only_element(expr: &Expr) -> Option<&Expr> {
 fn iteration(call: &syn::ExprMethodCall, closure: &syn::ExprClosure, item: &Expr, each: &ExprForLoop) -> Block {
     use IteratorMethod as M;
     let (span, pat, stmts) = (call.method.span(), &each.pat, &each.body.stmts);
+    let (of_element, of_reference) = (applied(closure, item), applied(closure, &parse_quote_spanned!(span=> &#item)));
     match IteratorMethod::of(&call.method) {
-        Some(M::Map) => parse_quote_spanned!(span=> { let #pat = (#closure)(#item); #(#stmts)* }),
-        Some(M::Filter) => parse_quote_spanned!(span=> { if (#closure)(&#item) { let #pat = #item; #(#stmts)* } }),
-        Some(M::FilterMap) => parse_quote_spanned!(span=> { if let Some(#pat) = (#closure)(#item) { #(#stmts)* } }),
+        Some(M::Map) => parse_quote_spanned!(span=> { let #pat = #of_element; #(#stmts)* }),
+        Some(M::Filter) => parse_quote_spanned!(span=> { if #of_reference { let #pat = #item; #(#stmts)* } }),
+        Some(M::FilterMap) => parse_quote_spanned!(span=> { if let Some(#pat) = #of_element { #(#stmts)* } }),
         Some(M::TakeWhile) => parse_quote_spanned!(span=> {
             if !(#closure)(&#item) { break; }
             let #pat = #item;
             #(#stmts)*
         }),
-        _ => parse_quote_spanned!(span=> { (#closure)(&#item); let #pat = #item; #(#stmts)* }),
+        _ => parse_quote_spanned!(span=> { #of_reference; let #pat = #item; #(#stmts)* }),
+    }
+}
+
+/// What the closure yields for the element: its body behind a `let`, as rustc does not infer what a closure takes from
+/// the call behind it. One that is left early is called.
+fn applied(closure: &syn::ExprClosure, item: &Expr) -> Expr {
+    let (span, body) = (closure.span(), &closure.body);
+    let leaves = syntax::any(body, |expr| matches!(expr, Expr::Return(_) | Expr::Try(_)));
+    match closure.inputs.first() {
+        Some(pat) if closure.inputs.len() == 1 && closure.output == syn::ReturnType::Default && !leaves => {
+            parse_quote_spanned!(span=> { let #pat = #item; #body })
+        }
+        _ => parse_quote_spanned!(span=> (#closure)(#item)),
     }
 }
 

@@ -109,11 +109,16 @@ pub(in crate::trace) fn gathered(chain: &Expr) -> Accumulation {
 /// `sizes.iter().take(2).cloned()`: the loop that gathers copies of some of the elements.
 fn cloned_items(chain: &Expr) -> Option<Accumulation> {
     let Expr::MethodCall(call) = chain else { return None };
-    let Expr::MethodCall(picked) = &*call.receiver else { return None };
     let is_copy = ["cloned", "copied"].iter().any(|name| call.method == name);
+    if is_copy { gathered_copies(&call.receiver) } else { None }
+}
+
+/// The loop that gathers copies of what the chain yields, if that is some of a list's elements.
+pub(in crate::trace) fn gathered_copies(over: &Expr) -> Option<Accumulation> {
+    let Expr::MethodCall(picked) = over else { return None };
     let is_picked = ["take", "skip", "rev", "step_by"].iter().any(|name| picked.method == name);
-    let (span, over) = (call.span(), &call.receiver);
-    (is_copy && is_picked && is_chain(over)).then(|| {
+    (is_picked && is_chain(over)).then(|| {
+        let span = over.span();
         let items = format_ident!("fx_items", span = span);
         let each = parse_quote_spanned!(span=> for fx_gathered in #over { #items.push(fx_gathered.clone()); });
         Accumulation { variables: vec![(items, Start::EmptyList)], each }

@@ -60,6 +60,14 @@ pub(in crate::trace) fn matched(name: &str, call: &ExprMethodCall) -> Result<syn
         ("and_then", [some]) => (body_of(some, 1)?, parse_quote!(None)),
         ("or", [other]) if is_plain(other) => ((held, parse_quote!(Some(held_value))), (*other).clone()),
         ("or_else", [other]) => ((held, parse_quote!(Some(held_value))), body_of(other, 0)?.1),
+        ("filter", [test]) => {
+            let (pattern, test) = body_of(test, 1)?;
+            let kept = parse_quote!({
+                let #pattern = &held_value;
+                if #test { Some(held_value) } else { None }
+            });
+            ((held, kept), parse_quote!(None))
+        }
         ("is_some_and", [test]) => (body_of(test, 1)?, parse_quote!(false)),
         ("is_none_or", [test]) => (body_of(test, 1)?, parse_quote!(true)),
         _ => return unsupported(call.method.span(), format!("the method `{name}`")),

@@ -7,7 +7,7 @@ use syn::{Expr, ExprMethodCall, spanned::Spanned};
 use crate::trace::types::ty::{is_copy, is_untyped};
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Val, application,
-    desugar::iterator_chain::{Accumulation, Chain, Start, ended_chain, gathered},
+    desugar::iterator_chain::{Accumulation, Chain, Start, ended_chain, gathered, gathered_copies},
     flow::iterator_next::ForLoops,
     unsupported,
 };
@@ -101,12 +101,18 @@ impl<'a> Tracer<'a> {
         reduction: Reduction,
         trace_for: ForLoops<'_, 'a>,
     ) -> Option<Result<Val>> {
-        let mark = self.checkpoint();
-        let list = self.items_of(&call.receiver, trace_for);
+        let mut mark = self.checkpoint();
+        let mut list = self.items_of(&call.receiver, trace_for);
         let element = match list.as_ref().map(Val::ty) {
             Ok(Ty::List(element)) => *element,
             _ => Ty::Unknown,
         };
+        // What a list's iterator yields are references, which numbers are read from.
+        if let Some(copies) = gathered_copies(&call.receiver).filter(|_| is_copy(&element)) {
+            self.rollback(mark);
+            mark = self.checkpoint();
+            list = self.accumulated(&copies, trace_for);
+        }
         let name = call.method.to_string();
         let known = match reduction {
             Reduction::Sum | Reduction::Product => {

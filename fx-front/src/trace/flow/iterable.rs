@@ -39,10 +39,13 @@ impl Tracer<'_> {
                 }
                 Ok(adapted(call, over, items))
             }
-            syn::Expr::MethodCall(call) if call.method == "skip" || call.method == "take" => {
+            syn::Expr::MethodCall(call) if picks(call) => {
                 let Some(count) = call.args.first().and_then(integer_literal) else {
                     return self.counted_by_value(call);
                 };
+                if call.method == "step_by" && count == 0 {
+                    return unsupported(call.span(), "a step of zero");
+                }
                 let (over, items) = self.iterable(&call.receiver)?;
                 Ok(counted(call, count, over, items))
             }
@@ -74,7 +77,8 @@ impl Tracer<'_> {
     fn counted_by_value(&mut self, call: &syn::ExprMethodCall) -> Result<(Over, Option<Vec<Val>>)> {
         let reason = "a loop over a number of elements that the source does not tell";
         let (over, items) = self.iterable(&call.receiver)?;
-        let Some(count) = call.args.first().filter(|_| items.is_none() && over.adaptors == [Adaptor::Iter]) else {
+        let is_whole = items.is_none() && over.adaptors == [Adaptor::Iter] && call.method != "step_by";
+        let Some(count) = call.args.first().filter(|_| is_whole) else {
             return unsupported(call.span(), reason);
         };
         let count = self.expr(count)?;
@@ -171,14 +175,19 @@ fn adapted(call: &syn::ExprMethodCall, over: Over, items: Option<Vec<Val>>) -> (
     )
 }
 
-/// The list without its first elements, or the first ones alone.
+/// Returns whether the method leaves elements out by their numbers.
+fn picks(call: &syn::ExprMethodCall) -> bool {
+    ["skip", "take", "step_by"].iter().any(|name| call.method == name)
+}
+
+/// The list without its first elements, or the first ones alone, or every so many of them.
 fn counted(call: &syn::ExprMethodCall, count: i64, over: Over, items: Option<Vec<Val>>) -> (Over, Option<Vec<Val>>) {
-    let at = |items: &Vec<Val>| usize::try_from(count).unwrap_or(0).min(items.len());
-    let items = items.map(|mut items| {
-        let rest = items.split_off(at(&items));
-        if call.method == "skip" { rest } else { items }
-    });
-    let adaptor = if call.method == "skip" { Adaptor::Skip(count) } else { Adaptor::Take(count) };
+    let number = usize::try_from(count).unwrap_or(0);
+    let (adaptor, items): (_, Option<Vec<Val>>) = match call.method.to_string().as_str() {
+        "skip" => (Adaptor::Skip(count), items.map(|items| items.into_iter().skip(number).collect())),
+        "take" => (Adaptor::Take(count), items.map(|items| items.into_iter().take(number).collect())),
+        _ => (Adaptor::StepBy(count), items.map(|items| items.into_iter().step_by(number.max(1)).collect())),
+    };
     (Over { adaptors: with(&over.adaptors, adaptor), ..over }, items)
 }
 

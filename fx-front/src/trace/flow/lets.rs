@@ -1,6 +1,6 @@
 //! `let`: what a variable is bound to, and what its type says of that.
 
-use fx_ir::{Arg, CodeForm, CodeScope, Effect, HostOp, Op};
+use fx_ir::{Arg, Code, Effect, HostOp, Op};
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
@@ -151,8 +151,8 @@ impl Tracer<'_> {
             }
             return Ok(());
         }
-        code.template = format!("{{ let typed: {} = {}; typed }}", ty.to_token_stream(), code.text());
-        code.form = CodeForm::Block(CodeScope::default());
+        let wrap = |value: &str| format!("{{ let typed: {} = {value}; typed }}", ty.to_token_stream());
+        *code = std::mem::replace(code, Code::pure("")).wrapped(wrap);
         Ok(())
     }
 }

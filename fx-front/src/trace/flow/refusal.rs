@@ -1,6 +1,6 @@
 //! `Err(..)` that leaves the function: an error that leaves the frozen model.
 
-use fx_ir::{Arg, Code, CodeForm, CodeScope, Effect, Op};
+use fx_ir::{Arg, Code, Effect, Op};
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
@@ -18,23 +18,23 @@ impl Tracer<'_> {
         };
         let value = if let syn::Expr::Return(syn::ExprReturn { expr: Some(value), .. }) = expr { value } else { expr };
         let (whole, (code, args)) = if self.is_home() {
-            let (code, args) = self.captured(value, expr.span())?;
-            (whole.to_token_stream().to_string(), (code.text(), args))
+            (whole.to_token_stream().to_string(), self.captured(value, expr.span())?)
         } else {
             let mut args = Vec::new();
-            ("::std::result::Result<(), _>".to_owned(), (self.closed_error(value, &mut args)?, args))
+            ("::std::result::Result<(), _>".to_owned(), (Code::pure(self.closed_error(value, &mut args)?), args))
         };
-        Ok(self.refuse(&code, &whole, args, expr.span()))
+        Ok(self.refuse(code, &whole, args, expr.span()))
     }
 
     /// Leaves the frozen model with the error that the code makes, which is a `whole`.
-    pub(in crate::trace) fn refuse(&mut self, code: &str, whole: &str, args: Vec<Arg>, span: Span) -> Val {
+    pub(in crate::trace) fn refuse(&mut self, code: Code, whole: &str, args: Vec<Arg>, span: Span) -> Val {
         let place = self.function().place(span);
-        let template = format!(
-            "{{ let refused: {whole} = {code}; fx::at!(refused, \"return\", \"{place}\")?; ::std::unreachable!() }}"
-        );
-        let form = CodeForm::Block(CodeScope::default());
-        let code = Code { effect: Effect::Io, ..Code::pure(template).of_form(form) };
+        let code = code.wrapped(|error| {
+            format!(
+                "{{ let refused: {whole} = {error}; fx::at!(refused, \"return\", \"{place}\")?; ::std::unreachable!() }}"
+            )
+        });
+        let code = Code { effect: Effect::Io, ..code };
         self.push(Op::Rust(code), args, "refused", never(), span);
         Val::Never
     }

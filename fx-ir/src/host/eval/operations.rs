@@ -308,6 +308,7 @@ fn adapted<T>(mut elements: Vec<Value<T>>, adaptors: &[Adaptor]) -> Vec<Value<T>
             Adaptor::Rev => elements.into_iter().rev().collect(),
             Adaptor::Skip(by) => elements.into_iter().skip(count(by)).collect(),
             Adaptor::Take(most) => elements.into_iter().take(count(most)).collect(),
+            Adaptor::StepBy(step) => elements.into_iter().step_by(count(step).max(1)).collect(),
         };
     }
     elements

@@ -252,12 +252,12 @@ fn taken_apart(tuple: &str, parts: usize) -> String {
 /// What a loop runs over, each element behind its position in the list, the first of which is `first`.
 fn with_positions(list: &str, adaptors: &[Adaptor], first: i64) -> String {
     let over = host::adapted(list, adaptors);
-    let is_reversed = adaptors.contains(&Adaptor::Rev);
+    let is_in_order = !adaptors.iter().any(|adaptor| matches!(adaptor, Adaptor::Rev | Adaptor::StepBy(_)));
     match (adaptors, first) {
-        ([Adaptor::Iter, Adaptor::Skip(skipped), rest @ ..], 0) if !rest.contains(&Adaptor::Rev) => {
+        ([Adaptor::Iter, Adaptor::Skip(skipped), ..], 0) if is_in_order => {
             format!("({skipped}_usize..).zip({over})")
         }
-        ([Adaptor::Iter, rest @ ..], _) if is_reversed => {
+        ([Adaptor::Iter, rest @ ..], _) if !is_in_order => {
             let numbered = format!("{list}.iter().enumerate()");
             let shifted = if first == 0 { "at".to_owned() } else { format!("at + {first}_usize") };
             match rest {

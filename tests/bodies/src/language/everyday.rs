@@ -118,6 +118,53 @@ impl Named {
     }
 }
 
+/// Every second layer, every second number, options that are kept on a condition.
+#[derive(Debug, Module)]
+pub struct Stepped {
+    layers: Vec<nn::Linear>,
+    width: i64,
+}
+
+#[traceable(strict)]
+impl Stepped {
+    pub fn forward(&self, xs: &Tensor, mask: Option<&Tensor>, list: &[Tensor]) -> Tensor {
+        let mut y = xs.shallow_clone();
+        for (at, layer) in self.layers.iter().enumerate().step_by(2) {
+            y = y.apply(layer) + at as i64;
+        }
+        for layer in self.layers.iter().skip(1).step_by(2) {
+            y = y.apply(layer);
+        }
+        let frequencies: Vec<f32> =
+            (0..self.width).step_by(2).map(|i| 1f32 / 100f32.powf(i as f32 / self.width as f32)).collect();
+        let y = y * Tensor::from_slice(&frequencies).sum(Kind::Float);
+        let y = list.iter().step_by(2).fold(y, |sum, one| sum + one);
+        let deep: Vec<Tensor> =
+            list.iter().filter_map(|one| if one.dim() > 1 { Some(one * &y) } else { None }).collect();
+        let y = y + Tensor::stack(&deep, 0).sum_dim_intlist([0i64].as_slice(), false, Kind::Float);
+        match mask.filter(|mask| mask.dim() > 1).map(|mask| mask + xs) {
+            Some(mask) => y * mask,
+            None => y,
+        }
+    }
+}
+
+/// Opaque code that names one input by two names, and is of the type that is written.
+#[derive(Debug, Module)]
+pub struct NamedTwice {
+    fc: nn::Linear,
+}
+
+crate::check::understood!(NamedTwice: 1 of 4);
+#[traceable]
+impl NamedTwice {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let ys = xs;
+        let sum: Option<Tensor> = Some(xs).xor(None).map(|one| one + ys);
+        sum.unwrap_or_else(|| xs.shallow_clone()).apply(&self.fc)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -163,5 +210,18 @@ mod tests {
             heads: ["b", "a"].iter().map(|name| ((*name).to_owned(), linear(p / *name))).collect(),
         };
         agree!(make, [randn(&[2, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn stepped() {
+        let make = |p: &nn::Path| Stepped { layers: (0..5).map(|at| linear(p / at)).collect(), width: 6 };
+        let list = || -> Vec<Tensor> { (0..5).map(|_| randn(&[4, 4])).collect() };
+        let cases = [None, Some(randn(&[4, 4])), Some(randn(&[4]))].map(|mask| (randn(&[4, 4]), mask, list()));
+        agree!(make, cases, |net, (xs, mask, list)| net.forward(xs, mask.as_ref(), list));
+    }
+
+    #[test]
+    fn named_twice() {
+        agree!(|p: &nn::Path| NamedTwice { fc: linear(p / "fc") }, [randn(&[2, 4])], |net, xs| net.forward(xs));
     }
 }

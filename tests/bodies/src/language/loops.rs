@@ -428,7 +428,6 @@ mod tests {
     use super::*;
     use crate::check::{agree, randn, understood};
 
-    understood!(Ranges: 3 of 8);
     understood!(LeftForGood: 3 of 5);
 
     fn linear(p: nn::Path, from: i64, to: i64) -> nn::Linear {

@@ -134,11 +134,11 @@ pub struct NoneLent {}
 impl NoneLent {
     pub fn forward(&self, xs: &Tensor, ys: Option<&Tensor>) -> Tensor {
         let mut kept: Option<&Tensor> = None;
-        let first = kept.filter(|one| one.size()[0] > 2).map(|one| one.abs());
+        let first = kept.xor(None).filter(|one| one.size()[0] > 2).map(|one| one.abs());
         if xs.size()[0] > 2 {
             kept = ys;
         }
-        let second = kept.filter(|one| one.size()[0] > 2).map_or_else(|| xs.neg(), |one| one.cos());
+        let second = kept.xor(None).filter(|one| one.size()[0] > 2).map_or_else(|| xs.neg(), |one| one.cos());
         let third = kept.as_ref().map_or_else(|| xs.sin(), |one| one.shallow_clone());
         second + third + first.unwrap_or_else(|| xs.exp())
     }
@@ -227,7 +227,7 @@ mod tests {
 
     understood!(WrittenInside: 6 of 14);
     understood!(ListInside: 0 of 5);
-    understood!(NoneLent: 0 of 16);
+    understood!(NoneLent: 0 of 18);
     understood!(TakenBefore: 0 of 4);
 
     #[test]

@@ -449,7 +449,7 @@ mod tests {
 
     understood!(Mapped: 3 of 6);
     understood!(Maybe: 0 of 52);
-    understood!(Reached: 0 of 21);
+    understood!(Reached: 4 of 13);
     understood!(Referred: 0 of 5);
     understood!(Asking: 2 of 3);
     understood!(Remade: 0 of 4);

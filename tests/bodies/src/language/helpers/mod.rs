@@ -199,7 +199,6 @@ mod tests {
     use crate::check::{agree, randn, understood};
     use fx_runtime::Freeze;
 
-    understood!(Rotary: 12 of 28);
     understood!(Recursive: 4 of 10);
 
     fn linear(p: &nn::Path, name: &str) -> nn::Linear {
