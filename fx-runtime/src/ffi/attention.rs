@@ -2,26 +2,28 @@
 //!
 //! Scores live in the second cache alone. Keys come in blocks, transposed into panels, and values as they are; a row's
 //! maximum and total go along from block to block, and what is summed up by then is scaled when the maximum grows
-//! (Milakov and Gimelshein 2018; Dao et al. 2022).
+//! (Milakov and Gimelshein 2018; Dao et al. 2022). Both products may round what they multiply to bf16, see [`words`].
 
 #![allow(clippy::inline_always, reason = "what is not inlined has no vectors")]
 
 mod heads;
 mod pack;
 mod row;
+mod words;
 
+use std::marker::PhantomData;
 use std::ops::Range;
 
 use tch::{TchError, Tensor};
 
 use super::buffer::with_scratch;
-use super::lanes::{Kernel, Lanes, has_lanes, on_lanes};
+use super::lanes::{Kernel, Lanes, has_lanes, has_pairs, on_lanes, on_pairs};
 use super::omp_threads::{share, threads, try_each_part};
 use super::output_pool;
-use super::product::{Matrix, PANEL, multiply};
+use super::product::{Floats, Matrix, PANEL, Pairs, multiply};
 use heads::{Heads, MaskRows, Sizes};
-use pack::{pack_keys, pack_values};
 use row::Row;
+use words::Words;
 
 /// Keys whose panels and values lie in the second cache at once.
 const KEYS: usize = 512;
@@ -50,6 +52,14 @@ pub(crate) enum Mask<'a> {
     Filled(&'a Tensor, f32),
 }
 
+/// What queries, keys, weights and values are rounded to before they are multiplied; sums are f32 either way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Factors {
+    F32,
+    /// Where the CPU multiplies pairs of bf16, which takes half the time.
+    Bf16,
+}
+
 impl Mask<'_> {
     /// The result for a query that sees no key.
     fn of_nothing(self) -> f32 {
@@ -67,7 +77,12 @@ impl Mask<'_> {
 /// A query that sees no key yields zeros, but NaN where scores were filled, since a softmax over nothing is.
 ///
 /// The result of four axes lies as `[batch, row, head, column]`, so that heads can be joined without a copy.
-pub(crate) fn attend(operands: [&Tensor; 3], mask: Mask<'_>, scale: f32) -> Option<Result<Tensor, TchError>> {
+pub(crate) fn attend(
+    operands: [&Tensor; 3],
+    mask: Mask<'_>,
+    scale: f32,
+    factors: Factors,
+) -> Option<Result<Tensor, TchError>> {
     if !has_lanes() || !scale.is_finite() || scale <= 0.0 {
         return None;
     }
@@ -78,7 +93,8 @@ pub(crate) fn attend(operands: [&Tensor; 3], mask: Mask<'_>, scale: f32) -> Opti
     let [query, key, value] = operands.map(|operand| Heads::of(operand, &sizes));
     let (of_nothing, mask) = (mask.of_nothing(), MaskRows::of(mask, &sizes)?);
     let y = std::ptr::null_mut();
-    Some(run(Job { query: query?, key: key?, value: value?, mask, scale, of_nothing, y, sizes }))
+    let in_pairs = factors == Factors::Bf16 && has_pairs() && words::come_in_pairs(&sizes);
+    Some(run(Job { query: query?, key: key?, value: value?, mask, scale, of_nothing, y, sizes, in_pairs }))
 }
 
 fn run(mut job: Job) -> Result<Tensor, TchError> {
@@ -97,7 +113,12 @@ fn run(mut job: Job) -> Result<Tensor, TchError> {
             for piece in share(pieces, part, parts) {
                 let (head, first) = (piece / chunks, piece % chunks * chunk);
                 let (place, rows) = ([head / heads, head % heads], first..rows.min(first + chunk));
-                on_lanes(Piece { job: &job, place, rows, room, scratch: scratch.cast() });
+                let scratch = scratch.cast();
+                if job.in_pairs {
+                    on_pairs(Piece { job: &job, place, rows, room, scratch, words: PhantomData::<Pairs> });
+                } else {
+                    on_lanes(Piece { job: &job, place, rows, room, scratch, words: PhantomData::<Floats> });
+                }
             }
             Ok(())
         })
@@ -135,22 +156,25 @@ struct Job {
     /// `[batches, rows, heads, width]`
     y: *mut f32,
     sizes: Sizes,
+    /// Whether factors are rounded to bf16.
+    in_pairs: bool,
 }
 
 // SAFETY: operands are only read, and each piece writes rows of its own.
 unsafe impl Sync for Job {}
 
 /// Some rows of a head.
-struct Piece<'a> {
+struct Piece<'a, W> {
     job: &'a Job,
     /// Batch and head.
     place: [usize; 2],
     rows: Range<usize>,
     room: Room,
     scratch: *mut f32,
+    words: PhantomData<W>,
 }
 
-impl Kernel for Piece<'_> {
+impl<W: Words> Kernel for Piece<'_, W> {
     #[inline(always)]
     unsafe fn run<V: Lanes>(self) {
         let keys = if self.is_causal() { self.rows.end.min(self.job.sizes.keys) } else { self.job.sizes.keys };
@@ -169,7 +193,7 @@ impl Kernel for Piece<'_> {
     }
 }
 
-impl Piece<'_> {
+impl<W: Words> Piece<'_, W> {
     #[inline(always)]
     fn is_causal(&self) -> bool {
         matches!(self.job.mask, MaskRows::Causal)
@@ -182,9 +206,9 @@ impl Piece<'_> {
         let room = &self.room;
         // SAFETY: by the caller's contract.
         unsafe {
-            pack_keys(key.rows(self.place, keys.start), keys.len(), sizes.depth, self.scratch);
             let values = self.scratch.add(room.values());
-            pack_values(value.rows(self.place, keys.start), keys.len(), sizes.width, values, room.keys);
+            W::pack_keys(key.rows(self.place, keys.start), keys.len(), sizes.depth, self.scratch, values);
+            W::pack_values(value.rows(self.place, keys.start), keys.len(), sizes.width, values, room.keys);
             let mut first = self.rows.start;
             while first < self.rows.end {
                 let rows = first..self.rows.end.min(first + QUERIES);
@@ -204,12 +228,15 @@ impl Piece<'_> {
     unsafe fn scores<V: Lanes>(&self, rows: &Range<usize>, keys: &Range<usize>) {
         let (room, depth) = (&self.room, self.job.sizes.depth);
         let from = self.job.query.rows(self.place, rows.start);
+        // SAFETY: by the caller's contract.
+        let from = unsafe { W::queries(from, rows.len(), depth, self.scratch.add(room.queries())) };
+        let depth = depth / W::NUMBERS;
         let mut key = 0;
         while key < keys.len() {
             // SAFETY: by the caller's contract.
             unsafe {
                 let to = Matrix { start: self.scratch.add(room.scores() + key), step: room.keys };
-                multiply::<V>((rows.len(), PANEL), depth, from, self.scratch.add(key * depth), to, false);
+                multiply::<V, W>((rows.len(), PANEL), depth, from, self.scratch.add(key * depth), to, false);
             }
             key += PANEL;
         }
@@ -228,6 +255,7 @@ impl Piece<'_> {
                 let place = [self.place[0], self.place[1], row];
                 self.job.mask.apply(scores, seen.saturating_sub(keys.start), self.job.scale, place, keys.start);
                 let growth = so_far.weigh(scores);
+                W::round(scores);
                 if keys.start > 0 {
                     for sum in std::slice::from_raw_parts_mut(self.sums_of(row), self.job.sizes.width) {
                         *sum *= growth;
@@ -241,14 +269,15 @@ impl Piece<'_> {
     #[inline(always)]
     unsafe fn sums<V: Lanes>(&self, rows: &Range<usize>, keys: &Range<usize>) {
         let (room, sizes) = (&self.room, &self.job.sizes);
+        let count = keys.len().div_ceil(W::NUMBERS);
         let mut column = 0;
         while column < sizes.width && !keys.is_empty() {
             // SAFETY: by the caller's contract.
             unsafe {
                 let from = Matrix { start: self.scratch.add(room.scores()).cast_const(), step: room.keys };
-                let values = self.scratch.add(room.values() + column * room.keys);
+                let values = self.scratch.add(room.values() + column * room.keys / W::NUMBERS);
                 let to = Matrix { start: self.sums_of(rows.start).add(column), step: room.columns };
-                multiply::<V>((rows.len(), sizes.width - column), keys.len(), from, values, to, keys.start > 0);
+                multiply::<V, W>((rows.len(), sizes.width - column), count, from, values, to, keys.start > 0);
             }
             column += PANEL;
         }
@@ -305,9 +334,14 @@ impl Room {
         self.values() + self.columns * self.keys
     }
 
+    /// `[QUERIES][depth]`, where they are rounded.
+    fn queries(&self) -> usize {
+        self.scores() + QUERIES * self.keys
+    }
+
     /// `[chunk][columns]`
     fn sums(&self) -> usize {
-        self.scores() + QUERIES * self.keys
+        self.queries() + QUERIES * self.depth
     }
 
     /// What is known of each row of the chunk.

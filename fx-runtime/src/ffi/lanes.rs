@@ -14,7 +14,7 @@ use std::marker::PhantomData;
 use loads::{bf16_256, bf16_512, bytes_256, bytes_512, f16_256, f16_512, halves_256, halves_512};
 
 #[cfg(target_arch = "x86_64")]
-use super::vector::{Body, with_avx2, with_avx512};
+use super::vector::{Body, with_avx2, with_avx512, with_avx512_bf16};
 use super::vector::{VectorWidth, vector_width};
 
 /// A register of floats.
@@ -56,6 +56,13 @@ pub(super) trait Lanes: Copy {
     ///
     /// As [`Self::load`].
     unsafe fn plus_product(self, x: Self, y: Self) -> Self;
+    /// `self + x₀ · y₀ + x₁ · y₁`, where each word of `x` and `y` is a pair of numbers of bf16, the first in the lower half.
+    /// Denormal numbers are zeros.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::load`], and the CPU has AVX512_BF16: [`on_pairs`] asks for it.
+    unsafe fn plus_pairs(self, x: Self, y: Self) -> Self;
     /// Signed bytes as numbers.
     ///
     /// # Safety
@@ -100,7 +107,8 @@ macro_rules! lanes {
     ($($register:ident, $count:literal, $rows:literal:
         $load:ident $store:ident $splat:ident $plus:ident $minus:ident $fused:ident
         $low:ident $high:ident $shuffle:ident $fold:ident
-        $words:ident $load_words:ident $shift:ident $bytes:ident $halves:ident $f16:ident $bf16:ident;)*) => {$(
+        $words:ident $load_words:ident $shift:ident $bytes:ident $halves:ident $f16:ident $bf16:ident
+        $pairs:ident $plus_pairs:ident;)*) => {$(
         impl Lanes for std::arch::x86_64::$register {
             const COUNT: usize = $count;
             const ROWS: usize = $rows;
@@ -153,6 +161,13 @@ macro_rules! lanes {
             }
 
             #[inline(always)]
+            unsafe fn plus_pairs(self, x: Self, y: Self) -> Self {
+                use std::arch::x86_64::{$pairs, $plus_pairs};
+                // SAFETY: as above; the registers are of one size.
+                unsafe { $plus_pairs(self, std::mem::transmute::<Self, $pairs>(x), std::mem::transmute::<Self, $pairs>(y)) }
+            }
+
+            #[inline(always)]
             unsafe fn load_bytes(from: *const i8) -> Self {
                 // SAFETY: as above.
                 unsafe { $bytes(from) }
@@ -197,10 +212,10 @@ macro_rules! lanes {
 lanes! {
     __m512, 16, 14: _mm512_loadu_ps _mm512_storeu_ps _mm512_set1_ps _mm512_add_ps _mm512_sub_ps _mm512_fmadd_ps
         _mm512_unpacklo_ps _mm512_unpackhi_ps _mm512_shuffle_ps fold_512
-        __m512i _mm512_loadu_si512 _mm512_srli_epi32 bytes_512 halves_512 f16_512 bf16_512;
+        __m512i _mm512_loadu_si512 _mm512_srli_epi32 bytes_512 halves_512 f16_512 bf16_512 __m512bh _mm512_dpbf16_ps;
     __m256, 8, 6: _mm256_loadu_ps _mm256_storeu_ps _mm256_set1_ps _mm256_add_ps _mm256_sub_ps _mm256_fmadd_ps
         _mm256_unpacklo_ps _mm256_unpackhi_ps _mm256_shuffle_ps fold_256
-        __m256i _mm256_loadu_si256 _mm256_srli_epi32 bytes_256 halves_256 f16_256 bf16_256;
+        __m256i _mm256_loadu_si256 _mm256_srli_epi32 bytes_256 halves_256 f16_256 bf16_256 __m256bh _mm256_dpbf16_ps;
 }
 
 /// The sums of every fourth number.
@@ -255,6 +270,25 @@ pub(crate) fn lanes_width() -> VectorWidth {
 /// Whether [`on_lanes`] does anything on this machine, and fast.
 pub(super) fn has_lanes() -> bool {
     lanes_width() > VectorWidth::Baseline
+}
+
+/// Whether [`on_pairs`] does anything on this machine, and fast.
+pub(super) fn has_pairs() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return lanes_width() == VectorWidth::Avx512 && is_x86_feature_detected!("avx512bf16");
+    #[cfg(not(target_arch = "x86_64"))]
+    false
+}
+
+/// Runs the kernel on registers whose words may be pairs of bf16; nothing happens where the CPU has no such.
+pub(super) fn on_pairs<K: Kernel>(kernel: K) {
+    #[cfg(target_arch = "x86_64")]
+    if has_pairs() {
+        // SAFETY: `has_pairs` has asked the CPU for every feature that the function is compiled with.
+        unsafe { with_avx512_bf16(On::<K, std::arch::x86_64::__m512>(kernel, PhantomData)) }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    drop(kernel);
 }
 
 /// Runs the kernel on the widest registers of this CPU; nothing happens where it has none of those above.

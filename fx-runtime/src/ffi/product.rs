@@ -17,14 +17,46 @@ pub(super) struct Matrix<T> {
     pub(super) step: usize,
 }
 
+/// What a product sums up.
+pub(super) trait Term {
+    /// `sum + x · y`.
+    ///
+    /// # Safety
+    ///
+    /// The CPU has the registers.
+    unsafe fn add<V: Lanes>(sum: V, x: V, y: V) -> V;
+}
+
+/// Products of floats.
+pub(super) struct Floats;
+
+impl Term for Floats {
+    #[inline(always)]
+    unsafe fn add<V: Lanes>(sum: V, x: V, y: V) -> V {
+        // SAFETY: by the trait's contract.
+        unsafe { sum.plus_product(x, y) }
+    }
+}
+
+/// Products of pairs of bf16: a word of `a` and of `b` is such a pair, and `c` is of floats.
+pub(super) struct Pairs;
+
+impl Term for Pairs {
+    #[inline(always)]
+    unsafe fn add<V: Lanes>(sum: V, x: V, y: V) -> V {
+        // SAFETY: by the trait's contract.
+        unsafe { sum.plus_pairs(x, y) }
+    }
+}
+
 /// `c = a · b`, or `c += a · b`, for `rows` rows of `a`, each of length `depth`, and a panel of `b`: `depth` rows of
-/// [`PANEL`] floats, of which the first `columns` count.
+/// [`PANEL`] words, of which the first `columns` count.
 ///
 /// # Safety
 ///
 /// The CPU has the registers; `a` and `b` can be read and [`PANEL`] floats of each row of `c` written.
 #[inline(always)]
-pub(super) unsafe fn multiply<V: Lanes>(
+pub(super) unsafe fn multiply<V: Lanes, T: Term>(
     (rows, columns): (usize, usize),
     depth: usize,
     a: Matrix<*const f32>,
@@ -43,9 +75,9 @@ pub(super) unsafe fn multiply<V: Lanes>(
                 let a = Matrix { start: a.start.add(first * a.step), ..a };
                 let c = Matrix { start: c.start.add(first * c.step + column), ..c };
                 if columns - column > V::COUNT {
-                    block_of_rows::<V, WIDE>(last - first, depth, a, b.add(column), c, adds);
+                    block_of_rows::<V, T, WIDE>(last - first, depth, a, b.add(column), c, adds);
                 } else {
-                    block_of_rows::<V, 1>(last - first, depth, a, b.add(column), c, adds);
+                    block_of_rows::<V, T, 1>(last - first, depth, a, b.add(column), c, adds);
                 }
             }
             column += WIDE * V::COUNT;
@@ -65,7 +97,7 @@ macro_rules! by_rows {
 
 /// At most [`Lanes::ROWS`] rows.
 #[inline(always)]
-unsafe fn block_of_rows<V: Lanes, const WIDE: usize>(
+unsafe fn block_of_rows<V: Lanes, T: Term, const WIDE: usize>(
     rows: usize,
     depth: usize,
     a: Matrix<*const f32>,
@@ -74,12 +106,12 @@ unsafe fn block_of_rows<V: Lanes, const WIDE: usize>(
     adds: bool,
 ) {
     // SAFETY: by the caller's contract.
-    by_rows!(rows, 1 2 3 4 5 6 7 8 9 10 11 12 13 14, |ROWS| unsafe { in_registers::<V, ROWS, WIDE>(depth, a, b, c, adds) });
+    by_rows!(rows, 1 2 3 4 5 6 7 8 9 10 11 12 13 14, |ROWS| unsafe { in_registers::<V, T, ROWS, WIDE>(depth, a, b, c, adds) });
 }
 
 /// The block stays in registers over the whole depth.
 #[inline(always)]
-unsafe fn in_registers<V: Lanes, const ROWS: usize, const WIDE: usize>(
+unsafe fn in_registers<V: Lanes, T: Term, const ROWS: usize, const WIDE: usize>(
     depth: usize,
     a: Matrix<*const f32>,
     b: *const f32,
@@ -105,7 +137,7 @@ unsafe fn in_registers<V: Lanes, const ROWS: usize, const WIDE: usize>(
             for (row, sums) in sums.iter_mut().enumerate() {
                 let left = V::splat(*a.start.add(row * a.step + k));
                 for (sum, right) in sums.iter_mut().zip(right) {
-                    *sum = sum.plus_product(left, right);
+                    *sum = T::add(*sum, left, right);
                 }
             }
         }

@@ -94,6 +94,12 @@ pub(super) fn with_avx512<B: Body>(body: B) -> B::Output {
 }
 
 #[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma")]
+pub(super) fn with_avx512_bf16<B: Body>(body: B) -> B::Output {
+    body.run()
+}
+
+#[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 pub(super) fn with_avx2<B: Body>(body: B) -> B::Output {
     body.run()

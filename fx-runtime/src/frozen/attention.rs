@@ -9,7 +9,7 @@
 use tch::{Device, Kind, TchError, Tensor};
 
 use crate::Result;
-use crate::ffi::attention::{self as ours, attend as attend_on_the_cpu};
+use crate::ffi::attention::{self as ours, Factors, attend as attend_on_the_cpu};
 
 /// What becomes of scores.
 #[derive(Debug, Clone, Copy)]
@@ -40,11 +40,21 @@ pub fn attend(
     is_causal: bool,
     scale: impl Into<Option<f64>>,
 ) -> Result<Tensor> {
-    let (operands, scale) = ([query, key, value], scale.into());
+    attend_with(Factors::F32, [query, key, value], mask, is_causal, scale.into())
+}
+
+/// The same with factors that may be rounded.
+pub(crate) fn attend_with(
+    factors: Factors,
+    operands: [&Tensor; 3],
+    mask: Option<&Tensor>,
+    is_causal: bool,
+    scale: Option<f64>,
+) -> Result<Tensor> {
     match mask {
-        Some(mask) if !is_causal => masked(operands, Mask::Given(mask), scale),
-        None if is_causal => masked(operands, Mask::Causal, scale),
-        None => masked(operands, Mask::Nothing, scale),
+        Some(mask) if !is_causal => masked(factors, operands, Mask::Given(mask), scale),
+        None if is_causal => masked(factors, operands, Mask::Causal, scale),
+        None => masked(factors, operands, Mask::Nothing, scale),
         // Says why not.
         Some(_) => Ok(fused(operands, mask, is_causal, scale)?),
     }
@@ -61,7 +71,17 @@ pub fn attend_added(
     mask: &Tensor,
     scale: impl Into<Option<f64>>,
 ) -> Result<Tensor> {
-    masked([query, key, value], Mask::Added(mask), scale.into())
+    attend_added_with(Factors::F32, [query, key, value], mask, scale.into())
+}
+
+/// The same with factors that may be rounded.
+pub(crate) fn attend_added_with(
+    factors: Factors,
+    operands: [&Tensor; 3],
+    mask: &Tensor,
+    scale: Option<f64>,
+) -> Result<Tensor> {
+    masked(factors, operands, Mask::Added(mask), scale)
 }
 
 /// `softmax(masked_fill(query · keyᵀ · scale, mask, fill)) · value`, as it is written; `fill` is at most -10000.
@@ -76,11 +96,22 @@ pub fn attend_filled(
     fill: f64,
     scale: impl Into<Option<f64>>,
 ) -> Result<Tensor> {
-    masked([query, key, value], Mask::Filled(mask, fill), scale.into())
+    attend_filled_with(Factors::F32, [query, key, value], mask, fill, scale.into())
 }
 
-fn masked(operands: [&Tensor; 3], mask: Mask<'_>, scale: Option<f64>) -> Result<Tensor> {
-    if let Some(result) = on_the_cpu(operands, mask, scale) {
+/// The same with factors that may be rounded.
+pub(crate) fn attend_filled_with(
+    factors: Factors,
+    operands: [&Tensor; 3],
+    mask: &Tensor,
+    fill: f64,
+    scale: Option<f64>,
+) -> Result<Tensor> {
+    masked(factors, operands, Mask::Filled(mask, fill), scale)
+}
+
+fn masked(factors: Factors, operands: [&Tensor; 3], mask: Mask<'_>, scale: Option<f64>) -> Result<Tensor> {
+    if let Some(result) = on_the_cpu(factors, operands, mask, scale) {
         return Ok(result?);
     }
     let [query, key, value] = operands;
@@ -100,7 +131,12 @@ fn masked(operands: [&Tensor; 3], mask: Mask<'_>, scale: Option<f64>) -> Result<
 }
 
 /// By the kernel of ours; none where it does not take the operands.
-fn on_the_cpu(operands: [&Tensor; 3], mask: Mask<'_>, scale: Option<f64>) -> Option<Result<Tensor, TchError>> {
+fn on_the_cpu(
+    factors: Factors,
+    operands: [&Tensor; 3],
+    mask: Mask<'_>,
+    scale: Option<f64>,
+) -> Option<Result<Tensor, TchError>> {
     // It knows nothing of gradients.
     if operands.iter().any(|operand| operand.requires_grad()) {
         return None;
@@ -119,7 +155,7 @@ fn on_the_cpu(operands: [&Tensor; 3], mask: Mask<'_>, scale: Option<f64>) -> Opt
         }
         Mask::Filled(mask, fill) => ours::Mask::Filled(mask, narrow(fill)),
     };
-    attend_on_the_cpu(operands, mask, narrow(scale))
+    attend_on_the_cpu(operands, mask, narrow(scale), factors)
 }
 
 #[allow(clippy::cast_possible_truncation, reason = "as libtorch casts a number to a tensor's kind")]

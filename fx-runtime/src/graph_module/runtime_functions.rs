@@ -2,13 +2,26 @@
 
 use std::rc::Rc;
 
-use fx_ir::{OpId, ops};
+use fx_ir::{Arg, Graph, HostOp, NodeId, Op, OpId, ops};
 
 use super::convert::{IntoValue, kind, tensor};
 use super::transform::kernels::{activation_of, params_of};
 use super::{GraphModule, Value};
+use crate::ffi::attention::Factors;
 use crate::frozen::{Activation, at_least_float, attention, convolution, linear, norm, product};
 use crate::{Error, Result};
+
+/// The last argument of attention that may round what it multiplies to bf16.
+const IN_BF16: &str = "bf16";
+
+/// Lets the attention of a graph round what it multiplies to bf16.
+pub(super) fn attend_in_bf16(graph: &mut Graph) {
+    let attends = |op: &Op| matches!(op.host(), Some(HostOp::Runtime(name)) if name.starts_with("attention::attend"));
+    let nodes: Vec<NodeId> = graph.nodes().into_iter().filter(|&id| attends(&graph.node(id).op)).collect();
+    for id in nodes {
+        graph.node_mut(id).args.push(Arg::Str(IN_BF16.to_owned()));
+    }
+}
 
 /// A function of the runtime by its name.
 ///
@@ -21,15 +34,22 @@ pub(super) fn call(name: &str, args: &[Value]) -> Result<Value> {
     let given = |position: usize| at(position).ok_or_else(wrong);
     let number = |at: usize| args.get(at).and_then(float);
     let act = |at: usize| args.get(at).map_or(Some(Activation::None), activation_of).ok_or_else(wrong);
+    let factors = match args.last() {
+        Some(Value::Str(factors)) if factors == IN_BF16 => Factors::Bf16,
+        _ => Factors::F32,
+    };
     let ys = match name {
         "attention::attend" => {
             let is_causal = matches!(args.get(4), Some(Value::Bool(true)));
-            attention::attend(given(0)?, given(1)?, given(2)?, at(3), is_causal, number(5))?
+            let operands = [given(0)?, given(1)?, given(2)?];
+            attention::attend_with(factors, operands, at(3), is_causal, number(5))?
         }
-        "attention::attend_added" => attention::attend_added(given(0)?, given(1)?, given(2)?, given(3)?, number(4))?,
+        "attention::attend_added" => {
+            attention::attend_added_with(factors, [given(0)?, given(1)?, given(2)?], given(3)?, number(4))?
+        }
         "attention::attend_filled" => {
-            let fill = number(4).ok_or_else(wrong)?;
-            attention::attend_filled(given(0)?, given(1)?, given(2)?, given(3)?, fill, number(5))?
+            let (operands, fill) = ([given(0)?, given(1)?, given(2)?], number(4).ok_or_else(wrong)?);
+            attention::attend_filled_with(factors, operands, given(3)?, fill, number(5))?
         }
         "attention::added" => return Ok(attention::added(given(0)?, given(1)?)?.value()),
         "attention::filled" => {

@@ -43,6 +43,11 @@ pub trait Submodule {
         None
     }
 
+    /// Whether it computes on codes of eight bits, beside whose rounding that to bf16 elsewhere in the model does not count.
+    fn is_on_codes(&self) -> bool {
+        false
+    }
+
     /// The module that its parameters, its buffers and its mode are read from.
     fn module(&self) -> Option<&dyn Module>;
 

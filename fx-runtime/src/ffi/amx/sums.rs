@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::super::lanes::{Kernel, Lanes, on_lanes};
-use super::super::product::{Matrix, PANEL, multiply};
+use super::super::product::{Floats, Matrix, PANEL, multiply};
 use super::super::vector::{Body, vectorised};
 use super::RUN;
 use super::call::Call;
@@ -65,7 +65,7 @@ impl Kernel for Plain {
     #[inline(always)]
     unsafe fn run<V: Lanes>(self) {
         // SAFETY: the CPU has the registers by the contract of `run`; both matrices are there.
-        unsafe { multiply::<V>((self.rows, PANEL), self.depth, self.left, self.right, self.result, false) };
+        unsafe { multiply::<V, Floats>((self.rows, PANEL), self.depth, self.left, self.right, self.result, false) };
     }
 }
 

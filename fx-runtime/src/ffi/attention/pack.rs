@@ -1,4 +1,4 @@
-//! Keys and values, as the products read them.
+//! Keys and values in panels, as the products read them.
 
 use crate::ffi::product::{Matrix, PANEL};
 

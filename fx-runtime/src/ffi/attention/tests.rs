@@ -2,7 +2,7 @@
 
 use tch::{Device, Kind, Tensor};
 
-use super::{Mask, attend};
+use super::{Factors, Mask, attend};
 use crate::ffi::vector::at_each_width;
 
 /// Waves: numbers that no seed changes.
@@ -20,12 +20,20 @@ fn exact([q, k, v]: [&Tensor; 3], mask: impl Fn(Tensor) -> Tensor) -> Tensor {
 
 #[track_caller]
 fn assert_near(operands: [&Tensor; 3], mask: Mask<'_>, wanted: &Tensor) {
-    let found = attend(operands, mask, 0.5).unwrap().unwrap();
+    // Numbers of bf16 have 8 bits; scores of up to `depth / 2` are a weight's exponent.
+    assert_within(operands, mask, Factors::F32, wanted, 2e-5);
+    assert_within(operands, mask, Factors::Bf16, wanted, 4e-2);
+}
+
+#[track_caller]
+fn assert_within(operands: [&Tensor; 3], mask: Mask<'_>, factors: Factors, wanted: &Tensor, tolerance: f64) {
+    let found = attend(operands, mask, 0.5, factors).unwrap().unwrap();
     assert_eq!(found.size(), wanted.size());
     let found = found.to_kind(Kind::Double);
     assert_eq!(found.isnan(), wanted.isnan());
     let difference = (found.nan_to_num(0.0, None, None) - wanted.nan_to_num(0.0, None, None)).abs().max();
-    assert!(difference.double_value(&[]) <= 2e-5, "{:?}: {difference}", operands.map(Tensor::size));
+    let shapes = operands.map(Tensor::size);
+    assert!(difference.double_value(&[]) <= tolerance, "{factors:?} {shapes:?}: {difference}");
 }
 
 /// `[batches, heads, rows, keys, depth, width]`, in pieces of one row to several blocks of keys.
@@ -119,7 +127,7 @@ fn operands_may_lie_anyhow() {
             scores.masked_fill(&Tensor::ones([9, 9], (Kind::Bool, Device::Cpu)).triu(1), f64::NEG_INFINITY)
         }),
     );
-    assert!(attend([&q3, &k3, &v3], Mask::Nothing, 0.5).unwrap().unwrap().is_contiguous());
+    assert!(attend([&q3, &k3, &v3], Mask::Nothing, 0.5, Factors::F32).unwrap().unwrap().is_contiguous());
 }
 
 /// NaN and infinity reach the rows that they belong to, and large scores do no harm.
@@ -137,7 +145,7 @@ fn numbers_that_are_none_stay() {
 #[test]
 fn what_does_not_fit_is_left() {
     let [q, k, v] = operands([2, 3, 9, 7, 5, 6]);
-    let is_left = |q: &Tensor, k: &Tensor, v: &Tensor| attend([q, k, v], Mask::Nothing, 0.5).is_none();
+    let is_left = |q: &Tensor, k: &Tensor, v: &Tensor| attend([q, k, v], Mask::Nothing, 0.5, Factors::F32).is_none();
     assert!(is_left(&q, &k.narrow(2, 0, 6), &v));
     assert!(is_left(&q.narrow(3, 0, 4), &k, &v));
     assert!(is_left(&q.narrow(1, 0, 2), &k, &v));
@@ -145,8 +153,8 @@ fn what_does_not_fit_is_left() {
     assert!(is_left(&q.narrow(2, 0, 0), &k, &v));
     assert!(is_left(&q.to_kind(Kind::Double), &k, &v));
     assert!(is_left(&q.unsqueeze(0), &k, &v));
-    assert!(attend([&q, &k, &v], Mask::Nothing, -1.0).is_none());
+    assert!(attend([&q, &k, &v], Mask::Nothing, -1.0, Factors::F32).is_none());
     for mask in [waves([4, 3, 9, 7], 0.1), waves([1, 1, 8, 7], 0.1), waves([1, 1, 1, 7], 0.1).to_kind(Kind::Half)] {
-        assert!(attend([&q, &k, &v], Mask::Added(&mask, 0.0), 0.5).is_none());
+        assert!(attend([&q, &k, &v], Mask::Added(&mask, 0.0), 0.5, Factors::F32).is_none());
     }
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use super::super::epilogue::Epilogue;
 use super::super::lanes::{Kernel, Lanes};
-use super::super::product::{Matrix, PANEL, multiply};
+use super::super::product::{Floats, Matrix, PANEL, multiply};
 use super::transform::{self, POINTS, TAPS};
 use super::{Call, DEPTH, apart, points_step};
 
@@ -52,7 +52,7 @@ impl<T: Epilogue> Kernel for Block<'_, T> {
                         };
                         let b = points.add(point * step).cast_const();
                         let c = Matrix { start: self.products.start.add(point * self.products.step), step: PANEL };
-                        multiply::<V>((self.tiles.len(), PANEL), depth, a, b, c, first > 0);
+                        multiply::<V, Floats>((self.tiles.len(), PANEL), depth, a, b, c, first > 0);
                     }
                 }
                 self.transform_back::<V>(panel);

@@ -22,8 +22,10 @@ use fx_rewrite::pipeline::{Observer, Pipeline};
 
 use self::evaluator::Evaluator;
 use self::settle::Settler;
+use super::runtime_functions::attend_in_bf16;
 use super::{GraphModule, Value};
 use crate::frame::{Frame, Scope};
+use crate::freeze::Backend;
 use crate::{Error, Freeze, Result};
 
 /// A graph that was frozen: the passes of a build on it, its layers packed into the kernels of frozen models.
@@ -166,8 +168,11 @@ impl GraphModule {
         pipeline.leave_out("group-pointwise");
         let frame = Frame::new(self.graph.name.as_str(), options, self)?;
         let freezing = frame.freezing();
-        let module = self.rewritten(&pipeline, Some(&frame), observer)?;
+        let mut module = self.rewritten(&pipeline, Some(&frame), observer)?;
         drop(freezing);
+        if options.backend == Backend::Best && self.submodules.values().any(|part| part.is_on_codes()) {
+            attend_in_bf16(module.graph_mut());
+        }
         let params = &self.graph.region(self.graph.body()).params;
         let brought = params.iter().map(|&input| is_brought(&self.graph, input)).collect();
         Ok(FrozenModule { frame, module, brought })

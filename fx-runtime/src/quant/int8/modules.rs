@@ -61,6 +61,10 @@ macro_rules! modules {
                 Some(Ok(Arc::new(self.clone())))
             }
 
+            fn is_on_codes(&self) -> bool {
+                true
+            }
+
             fn module(&self) -> Option<&dyn Module> {
                 None
             }
