@@ -29,7 +29,7 @@ pub enum Backend {
     Best,
     /// The same with every product as it is written: convolutions of 3×3 without Winograd's algorithm, whose rounding
     /// errors are somewhat larger, and matrix products without the CPU's tile registers, which multiply numbers of f32 in
-    /// three parts (as exact, but for numbers below 2⁻¹⁰²).
+    /// three parts (as exact, but for numbers below 2⁻¹⁰²). Attention of a model on codes of eight bits stays in f32.
     Direct,
     /// ATen's plain operators everywhere: slower, and what every other kernel is tested against.
     Composed,

@@ -68,10 +68,10 @@ impl Tracer<'_> {
                     return Ok(value);
                 }
             }
+            ("as_ref" | "as_deref", _) if matches!(receiver, Val::Some(_)) => return Ok(receiver.held_by_reference()),
             ("as_ref" | "as_deref" | "borrow" | "as_slice", ty) if ty != Ty::Unknown => {
                 return Ok(self.unboxed(receiver, call.span()).with_ref_kind(RefKind::Ref));
             }
-            ("as_ref" | "as_deref", _) if matches!(receiver, Val::Some(_)) => return Ok(receiver),
             ("as_mut" | "as_deref_mut", Ty::Option(held)) if matches!(receiver, Val::Some(_)) => {
                 if !self.is_module(&held) {
                     return unsupported(call.method.span(), "a mutable borrow of what an option holds");
