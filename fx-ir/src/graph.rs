@@ -80,7 +80,8 @@ impl Graph {
         id.graph == self.id && self.nodes.get(id.index()).is_some_and(Option::is_some)
     }
 
-    /// A number that every edit makes larger: of two moments with one number, the graph was the same at both.
+    /// A number that every edit makes larger: of two moments with one number, the graph was the same at both. Two graphs of
+    /// one number are copies of each other, or empty.
     pub fn revision(&self) -> u64 {
         self.index.edits
     }

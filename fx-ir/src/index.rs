@@ -5,6 +5,7 @@
 //! in any way: answers about it are read from the node itself, and its row is written when the next one is handed out.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::{Node, NodeId, RegionId};
 
@@ -20,8 +21,14 @@ pub(crate) struct Index {
     readers: Vec<BTreeSet<NodeId>>,
     owners: Vec<Option<NodeId>>,
     handed_out: Option<NodeId>,
-    /// The number of edits so far.
+    /// The number of the last edit, which no edit of another graph has.
     pub(crate) edits: u64,
+}
+
+/// The number of an edit: larger than those of all before.
+fn next_edit() -> u64 {
+    static EDITS: AtomicU64 = AtomicU64::new(1);
+    EDITS.fetch_add(1, Ordering::Relaxed)
 }
 
 impl Index {
@@ -46,13 +53,13 @@ impl Index {
 
     /// The node is now a parameter of the region, or stands nowhere.
     pub(crate) fn set_scope(&mut self, id: NodeId, scope: Option<RegionId>) {
-        self.edits += 1;
+        self.edits = next_edit();
         self.scopes[id.index()] = scope;
     }
 
     /// The node is now number `at` of the region with that `order`.
     pub(crate) fn place(&mut self, region: RegionId, order: &[NodeId], at: usize) {
-        self.edits += 1;
+        self.edits = next_edit();
         let id = order[at];
         self.scopes[id.index()] = Some(region);
         let before = at.checked_sub(1).map_or(0, |before| self.rank(order[before]));
@@ -81,7 +88,7 @@ impl Index {
 
     /// The node will change behind our back.
     pub(crate) fn hand_out(&mut self, nodes: &[Option<Node>], id: NodeId) {
-        self.edits += 1;
+        self.edits = next_edit();
         if let Some(last) = self.handed_out.replace(id).filter(|&last| last != id) {
             self.refresh(nodes, last);
         }
@@ -89,7 +96,7 @@ impl Index {
 
     /// Reads the node again, or forgets it if it was erased.
     pub(crate) fn refresh(&mut self, nodes: &[Option<Node>], id: NodeId) {
-        self.edits += 1;
+        self.edits = next_edit();
         self.handed_out = self.handed_out.filter(|&last| last != id);
         for input in std::mem::take(&mut self.inputs[id.index()]) {
             self.readers[input.index()].remove(&id);

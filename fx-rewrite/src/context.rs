@@ -1,17 +1,69 @@
-//! The input and the output of a pass beside the graph.
+//! The input and the output of a pass beside the graph, and the analyses that passes share.
+
+use std::any::{Any, TypeId};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fmt;
+use std::rc::Rc;
+
+use fx_ir::Graph;
 
 /// The knowledge of a pass beside the graph.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Default)]
 #[non_exhaustive]
 pub struct PassContext {
     /// Whether the graph's first parameter is the model, whose weights are known at freeze time.
     pub has_model: bool,
+    analyses: RefCell<Analyses>,
+}
+
+/// The results of analyses of one graph, as of a revision of it.
+#[derive(Default)]
+struct Analyses {
+    revision: u64,
+    results: HashMap<TypeId, Rc<dyn Any>>,
 }
 
 impl PassContext {
     /// The context of a graph whose first parameter is the model, or of one that has no model.
     pub fn new(has_model: bool) -> PassContext {
-        PassContext { has_model }
+        PassContext { has_model, ..PassContext::default() }
+    }
+
+    /// The result of an analysis, computed by `run` unless the graph is as it was when that was last asked for.
+    pub(crate) fn analysis<A: Any>(&self, graph: &Graph, run: impl FnOnce() -> A) -> Rc<A> {
+        let mut analyses = self.analyses.borrow_mut();
+        if analyses.revision != graph.revision() {
+            *analyses = Analyses { revision: graph.revision(), ..Analyses::default() };
+        }
+        let known = analyses.results.get(&TypeId::of::<A>()).cloned();
+        if let Some(Ok(known)) = known.map(Rc::downcast) {
+            return known;
+        }
+        let result = Rc::new(run());
+        analyses.results.insert(TypeId::of::<A>(), Rc::clone(&result) as Rc<dyn Any>);
+        result
+    }
+}
+
+/// What was analysed stays behind.
+impl Clone for PassContext {
+    fn clone(&self) -> PassContext {
+        PassContext::new(self.has_model)
+    }
+}
+
+impl PartialEq for PassContext {
+    fn eq(&self, other: &PassContext) -> bool {
+        self.has_model == other.has_model
+    }
+}
+
+impl Eq for PassContext {}
+
+impl fmt::Debug for PassContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PassContext").field("has_model", &self.has_model).finish_non_exhaustive()
     }
 }
 

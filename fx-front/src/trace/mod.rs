@@ -23,7 +23,7 @@ mod types;
 mod value;
 mod value_facts;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fx_ir::{Effect, Graph, Place};
 use proc_macro2::Span;
@@ -60,6 +60,8 @@ pub struct Traced {
     pub opaque: Vec<OpaquePiece>,
     /// The functions of parts that are called by their own frozen types, by position in [`Index::fns`], once a call.
     pub parts: Vec<usize>,
+    /// The functions that were inlined or tried to be, by position in [`Index::fns`].
+    pub inlined: BTreeSet<usize>,
 }
 
 /// A piece of code that is kept as opaque code.
@@ -173,9 +175,9 @@ fn one(index: &Index, item: usize, diags: &Diagnostics, manner: Manner<'_>, kept
         if tracer.found.is_empty() {
             let opaque = tracer.opaque_pieces();
             let left = tracer.left.or_else(|| Left::borrows(index, &tracer.graph, function));
-            let (graph, parts) = (tracer.graph, tracer.parts);
+            let (graph, parts, inlined) = (tracer.graph, tracer.parts, tracer.inlined);
             told.into_sorted().into_iter().for_each(|one| diags.push(one));
-            return Traced { graph, signature, model, item, left, opaque, parts };
+            return Traced { graph, signature, model, item, left, opaque, parts, inlined };
         }
         // What was read of such a field before its first write has to be read anew.
         kept.append(&mut tracer.found);

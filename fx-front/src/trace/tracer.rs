@@ -1,5 +1,7 @@
 //! The state of one trace, and how nodes are appended to its graph.
 
+use std::collections::BTreeSet;
+
 use fx_ir::{Arg, Effect, Graph, Host, HostOp, ModuleScope, Node, NodeId, Op, Origin, RegionId};
 use proc_macro2::Span;
 
@@ -50,6 +52,8 @@ pub(in crate::trace) struct Tracer<'a> {
     pub(in crate::trace) opaque: Vec<Reported>,
     /// The functions of parts that are called by their own frozen types, since they cannot be inlined.
     pub(in crate::trace) parts: Vec<usize>,
+    /// The functions that were looked into, whatever became of it.
+    pub(in crate::trace) inlined: BTreeSet<usize>,
     /// The fields that the forward is known to write to.
     pub(in crate::trace) kept: Fields,
     /// Those of which only this trace has found out.
@@ -119,6 +123,7 @@ impl<'a> Tracer<'a> {
             closures: 0,
             opaque: Vec::new(),
             parts: Vec::new(),
+            inlined: BTreeSet::new(),
             kept,
             found: Fields::new(),
             outlined: None,

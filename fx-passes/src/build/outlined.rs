@@ -76,7 +76,11 @@ pub(super) fn listed(
 ) -> Option<Vec<Traced>> {
     let [traced] = all else { return None };
     let call = PartCall { effect: Effect::Pure, takes_any_option: true };
-    let outlined = parts.keys().filter(|&&part| part != traced.item).map(|&part| (part, call)).collect();
+    let held = parts.keys().filter(|part| traced.inlined.contains(part) && **part != traced.item);
+    let outlined: Outlined = held.map(|&part| (part, call)).collect();
+    if outlined.is_empty() {
+        return None;
+    }
     let again = if training {
         trace::items_in_training(index, &[traced.item], &outlined)
     } else {

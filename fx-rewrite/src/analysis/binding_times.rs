@@ -1,18 +1,25 @@
 //! Binding times: which values are known at freeze time, those included that a pass has just made.
 
+use std::rc::Rc;
+
 use fx_ir::{Arg, Binding, Bindings, Graph, NodeId, NodeSet};
 
 use crate::context::PassContext;
 
+/// The binding times of a graph as it is.
+pub(crate) fn bindings(graph: &Graph, cx: &PassContext) -> Rc<Bindings> {
+    cx.analysis(graph, || Bindings::of(graph, cx.has_model))
+}
+
 /// The binding times of a graph, kept up by the pass that changes it.
 pub(crate) struct BindingTimes {
-    bindings: Bindings,
+    bindings: Rc<Bindings>,
     made: NodeSet,
 }
 
 impl BindingTimes {
     pub(crate) fn of(graph: &Graph, cx: &PassContext) -> BindingTimes {
-        BindingTimes { bindings: Bindings::of(graph, cx.has_model), made: NodeSet::default() }
+        BindingTimes { bindings: bindings(graph, cx), made: NodeSet::default() }
     }
 
     /// Returns whether the value is known once the live model is there.

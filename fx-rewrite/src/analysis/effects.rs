@@ -7,7 +7,11 @@
 //! What the caller may write to when the call is over is known too: what it *gets* with the results, and what it *has*
 //! already, inputs and fields of the model. A result that was a tensor of its own must not become one that the caller has.
 
+use std::rc::Rc;
+
 use fx_ir::{AliasAnalysis, Effect, Graph, NodeId, NodeMap, NodeSet, Op, RegionId, Writers};
+
+use crate::context::PassContext;
 
 /// The epochs of a graph and the values that it, or its caller, may write to.
 pub(crate) struct Effects {
@@ -18,7 +22,11 @@ pub(crate) struct Effects {
 }
 
 impl Effects {
-    pub(crate) fn of(graph: &Graph) -> Effects {
+    pub(crate) fn of(graph: &Graph, cx: &PassContext) -> Rc<Effects> {
+        cx.analysis(graph, || Effects::new(graph))
+    }
+
+    fn new(graph: &Graph) -> Effects {
         let aliases = AliasAnalysis::of(graph);
         let mut effects = Effects {
             epochs: NodeMap::default(),
@@ -88,7 +96,7 @@ mod tests {
     /// The written values of a graph, and every node under its epoch.
     fn facts(text: &str) -> Result<(String, String), ParseError> {
         let graph: Graph = text.parse()?;
-        let effects = Effects::of(&graph);
+        let effects = Effects::new(&graph);
         let named = |id: &NodeId| graph.node(*id).name.clone();
         let nodes = graph.nodes();
         let written: Vec<_> = nodes.iter().filter(|&&id| effects.is_written(id)).map(named).collect();
@@ -116,7 +124,7 @@ mod tests {
           yield %r, %s
         }";
         let graph: Graph = text.parse()?;
-        let effects = Effects::of(&graph);
+        let effects = Effects::new(&graph);
         let named = |is: &dyn Fn(NodeId) -> bool| {
             let found = graph.nodes().into_iter().filter(|&id| is(id));
             found.map(|id| graph.node(id).name.clone()).collect::<Vec<_>>().join(" ")

@@ -13,7 +13,7 @@ mod layer;
 mod rank;
 
 pub use batch_axis::are_side_by_side;
-pub(crate) use binding_times::BindingTimes;
+pub(crate) use binding_times::{BindingTimes, bindings};
 pub(crate) use effects::Effects;
 pub use inputs::is_brought;
 pub(crate) use layer::{

@@ -1,12 +1,20 @@
 //! The rank of tensors: their number of axes, as far as the source tells.
 
+use std::rc::Rc;
+
 use fx_ir::{Arg, Graph, Node, NodeMap, Op, Type, ops::Rank};
+
+use crate::context::PassContext;
 
 /// The ranks of the tensors of a graph.
 pub(crate) struct Ranks(NodeMap<Rank>);
 
 impl Ranks {
-    pub(crate) fn of(graph: &Graph) -> Ranks {
+    pub(crate) fn of(graph: &Graph, cx: &PassContext) -> Rc<Ranks> {
+        cx.analysis(graph, || Ranks::new(graph))
+    }
+
+    fn new(graph: &Graph) -> Ranks {
         let mut ranks = Ranks(NodeMap::default());
         for id in graph.nodes() {
             let rank = ranks.node(graph.node(id));
@@ -58,7 +66,7 @@ mod tests {
           yield %act, %sum
         }"#;
         let graph: Graph = text.parse()?;
-        let ranks = Ranks::of(&graph);
+        let ranks = Ranks::new(&graph);
         let of = |name: &str| {
             let id = graph.nodes().into_iter().find(|&id| graph.node(id).name == name);
             id.map_or(Rank::ANY, |id| ranks.get(&Arg::Node(id)))

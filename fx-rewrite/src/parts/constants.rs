@@ -1,8 +1,9 @@
 //! Constants: the part of a graph that is known before a call, and control flow that a literal decides.
 
-use fx_ir::{Arg, Binding, Bindings, Graph, HostOp, NodeId, Op, scalar};
+use fx_ir::{Arg, Binding, Graph, HostOp, NodeId, Op, scalar};
 
 use super::split::{Split, SplitError, split_module};
+use crate::analysis::bindings;
 use crate::pass::{Changed, PassContext};
 
 /// Splits off what does not depend on an input, as part 0: what `freeze` computes once.
@@ -12,8 +13,8 @@ use crate::pass::{Changed, PassContext};
 /// # Errors
 /// None that a sound graph could cause: a value that is known early needs none that is known late.
 pub fn split_constants(graph: &Graph, cx: &PassContext) -> Result<Split, SplitError> {
-    let bindings = Bindings::of(graph, cx.has_model);
-    split_module(graph, |_, id| (bindings.get(id) < Binding::Call).then_some(0))
+    let times = bindings(graph, cx);
+    split_module(graph, |_, id| (times.get(id) < Binding::Call).then_some(0))
 }
 
 /// Takes away what literals decide: an `if` whose condition is written down, a part of a list that is, and arithmetic

@@ -25,7 +25,7 @@ impl Pass for AffineNorm {
     }
 
     fn run(&self, graph: &mut Graph, cx: &PassContext) -> Changed {
-        let (times, effects) = (BindingTimes::of(graph, cx), Effects::of(graph));
+        let (times, effects) = (BindingTimes::of(graph, cx), Effects::of(graph, cx));
         let mut changed = false;
         for id in graph.nodes() {
             let Some(call) = LeafCall::read(graph, id).filter(|call| call.kind == BATCH_NORM) else { continue };

@@ -4,6 +4,8 @@
 //! that is written to later is a thing of its own, and so is each of several results that the caller gets. Values of
 //! Rust types that a reader may take away are left alone too.
 
+use std::rc::Rc;
+
 use std::collections::HashMap;
 
 use fx_ir::{Arg, Effect, Graph, HostOp, Node, NodeId, NodeMap, NodeSet, Op, RegionId, Type};
@@ -20,11 +22,11 @@ impl Pass for CommonSubexpressions {
         "common-subexpressions": "merges nodes that compute the same";
     }
 
-    fn run(&self, graph: &mut Graph, _: &PassContext) -> Changed {
+    fn run(&self, graph: &mut Graph, cx: &PassContext) -> Changed {
         let returned = graph.yield_of(graph.body()).map(|end| graph.node(end).inputs().collect());
         let mut merge = Merge {
             graph,
-            effects: Effects::of(graph),
+            effects: Effects::of(graph, cx),
             returned: returned.unwrap_or_default(),
             seen: Vec::new(),
             same: Vec::new(),
@@ -45,7 +47,7 @@ impl Pass for CommonSubexpressions {
 
 struct Merge<'g> {
     graph: &'g Graph,
-    effects: Effects,
+    effects: Rc<Effects>,
     returned: NodeSet,
     /// The nodes so far of each region that is open, outermost first.
     seen: Vec<HashMap<Key<'g>, NodeId>>,

@@ -8,6 +8,8 @@
 //! batch norm goes over axis 1 and a linear layer over the last, which are one only for an input of two axes; where the
 //! source does not tell, the kernel is given the batch norm as it is, and looks.
 
+use std::rc::Rc;
+
 use fx_ir::{Arg, Graph, NodeId, Op, Origin, Type};
 
 use super::name::layer_name;
@@ -31,7 +33,7 @@ impl Pass for FoldBatchNorm {
     }
 
     fn run(&self, graph: &mut Graph, cx: &PassContext) -> Changed {
-        let mut fold = Fold { layers: PlainLayers::of(graph, cx), ranks: Ranks::of(graph) };
+        let mut fold = Fold { layers: PlainLayers::of(graph, cx), ranks: Ranks::of(graph, cx) };
         let mut changed = false;
         for id in graph.nodes() {
             if let Some((layer, contraction)) = fold.layer_before(graph, id)
@@ -47,7 +49,7 @@ impl Pass for FoldBatchNorm {
 
 struct Fold {
     layers: PlainLayers,
-    ranks: Ranks,
+    ranks: Rc<Ranks>,
 }
 
 impl Fold {

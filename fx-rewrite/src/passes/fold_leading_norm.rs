@@ -30,7 +30,7 @@ impl Pass for FoldLeadingNorm {
 
     fn run(&self, graph: &mut Graph, cx: &PassContext) -> Changed {
         let mut times = BindingTimes::of(graph, cx);
-        let (effects, ranks, sharers) = (Effects::of(graph), Ranks::of(graph), SharedWeights::of(graph));
+        let (effects, ranks, sharers) = (Effects::of(graph, cx), Ranks::of(graph, cx), SharedWeights::of(graph));
         let mut changed = false;
         for id in graph.nodes() {
             let Some(layer) = Contraction::read(graph, id).filter(|layer| layer.is_frozen(&times)) else { continue };

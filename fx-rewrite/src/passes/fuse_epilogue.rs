@@ -4,6 +4,8 @@
 //! addition may be the convolution; of two, the later one. An intermediate that anyone else reads stays, and nothing
 //! moves past an effect or out of its region.
 
+use std::rc::Rc;
+
 use fx_ir::layers::Lowering;
 use fx_ir::ops::Activation;
 use fx_ir::{Arg, BlockOrder, Graph, HostOp, Node, NodeId, Op, Origin, Type, ops};
@@ -27,7 +29,8 @@ impl Pass for FuseEpilogue {
     }
 
     fn run(&self, graph: &mut Graph, cx: &PassContext) -> Changed {
-        let fuse = Fuse { times: BindingTimes::of(graph, cx), effects: Effects::of(graph), order: graph.block_order() };
+        let fuse =
+            Fuse { times: BindingTimes::of(graph, cx), effects: Effects::of(graph, cx), order: graph.block_order() };
         let mut changed = false;
         for id in graph.nodes() {
             changed |= fuse.add(graph, id) || fuse.act(graph, id);
@@ -38,7 +41,7 @@ impl Pass for FuseEpilogue {
 
 struct Fuse {
     times: BindingTimes,
-    effects: Effects,
+    effects: Rc<Effects>,
     order: BlockOrder,
 }
 

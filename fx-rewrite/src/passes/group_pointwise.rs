@@ -37,7 +37,7 @@ impl Pass for GroupPointwise {
     }
 
     fn run(&self, graph: &mut Graph, cx: &PassContext) -> Changed {
-        let (times, effects) = (BindingTimes::of(graph, cx), Effects::of(graph));
+        let (times, effects) = (BindingTimes::of(graph, cx), Effects::of(graph, cx));
         let mut changed = false;
         for region in graph.live_regions() {
             let groups = Grouping::of(graph, region, &times, &effects);

@@ -10,6 +10,8 @@
 //! all. What is computed from inputs and weights by pointwise operations and views alone lies as the model has it, a transposed
 //! tensor transposed, and stays as it is.
 
+use std::rc::Rc;
+
 use fx_ir::{Arg, Class, Effect, Graph, HostOp, Node, NodeId, NodeSet, Op, OpId, Origin, Type, ops};
 
 use crate::analysis::{BindingTimes, Effects, Ranks};
@@ -26,7 +28,7 @@ impl Pass for LayoutSafe {
     }
 
     fn run(&self, graph: &mut Graph, cx: &PassContext) -> Changed {
-        let (effects, ranks, times) = (Effects::of(graph), Ranks::of(graph), BindingTimes::of(graph, cx));
+        let (effects, ranks, times) = (Effects::of(graph, cx), Ranks::of(graph, cx), BindingTimes::of(graph, cx));
         let mut safe = Safe { effects, ranks, times, relaid: relaid(graph), graph };
         let mut changed = false;
         for id in safe.graph.nodes() {
@@ -69,8 +71,8 @@ type Read = (usize, NodeId);
 
 struct Safe<'a> {
     graph: &'a mut Graph,
-    effects: Effects,
-    ranks: Ranks,
+    effects: Rc<Effects>,
+    ranks: Rc<Ranks>,
     times: BindingTimes,
     relaid: NodeSet,
 }

@@ -15,6 +15,8 @@
 //! A layer without a bias beside others that have one is given a bias of zeros, by the live model: which of them have one
 //! is not known before.
 
+use std::rc::Rc;
+
 use fx_ir::layers::LINEAR;
 use std::collections::HashMap;
 
@@ -37,7 +39,7 @@ impl Pass for MergeLinears {
     }
 
     fn run(&self, graph: &mut Graph, cx: &PassContext) -> Changed {
-        let facts = Merge { layers: PlainLayers::of(graph, cx), ranks: Ranks::of(graph) };
+        let facts = Merge { layers: PlainLayers::of(graph, cx), ranks: Ranks::of(graph, cx) };
         let groups = facts.groups(graph);
         let mut places = Places { order: graph.block_order(), moved: HashMap::new() };
         let mut changed = false;
@@ -50,7 +52,7 @@ impl Pass for MergeLinears {
 
 struct Merge {
     layers: PlainLayers,
-    ranks: Ranks,
+    ranks: Rc<Ranks>,
 }
 
 /// The properties that the layers of a group have in common.

@@ -2,6 +2,8 @@
 //!
 //! Folding gives such a layer other weights, so nobody else may read the old ones.
 
+use std::rc::Rc;
+
 use fx_ir::{Graph, NodeId};
 
 use crate::analysis::{BindingTimes, Contraction, Effects, SharedWeights};
@@ -10,7 +12,7 @@ use crate::pass::PassContext;
 /// The facts by which they are found, kept up by the pass that changes the graph.
 pub(super) struct PlainLayers {
     pub(super) times: BindingTimes,
-    pub(super) effects: Effects,
+    pub(super) effects: Rc<Effects>,
     pub(super) weights: SharedWeights,
 }
 
@@ -18,7 +20,7 @@ impl PlainLayers {
     pub(super) fn of(graph: &Graph, cx: &PassContext) -> PlainLayers {
         PlainLayers {
             times: BindingTimes::of(graph, cx),
-            effects: Effects::of(graph),
+            effects: Effects::of(graph, cx),
             weights: SharedWeights::of(graph),
         }
     }

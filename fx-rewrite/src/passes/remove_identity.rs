@@ -20,8 +20,8 @@ impl Pass for RemoveIdentity {
         "remove-identity": "takes out dropout, Identity and handles that only pass their input on";
     }
 
-    fn run(&self, graph: &mut Graph, _: &PassContext) -> Changed {
-        let effects = Effects::of(graph);
+    fn run(&self, graph: &mut Graph, cx: &PassContext) -> Changed {
+        let effects = Effects::of(graph, cx);
         let mut changed = false;
         // Last first, so that a `contiguous` sees what its readers have become.
         for id in graph.nodes().into_iter().rev() {

@@ -1,12 +1,13 @@
 //! The facts of a graph that rules read, kept up while rules change it.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use fx_ir::{Arg, Binding, Bindings, Graph, NodeId, NodeMap, Op};
 
 use fx_ir::ops::Rank;
 
-use crate::analysis::{Effects, Ranks, chain};
+use crate::analysis::{Effects, Ranks, bindings, chain};
 use crate::context::PassContext;
 
 /// A layer by the fields that lead to it.
@@ -14,9 +15,9 @@ type Path = (NodeId, Vec<String>);
 
 /// The facts of one graph during one run of a pass.
 pub(crate) struct Facts {
-    bindings: Bindings,
-    effects: Effects,
-    ranks: Ranks,
+    bindings: Rc<Bindings>,
+    effects: Rc<Effects>,
+    ranks: Rc<Ranks>,
     calls: HashMap<Path, usize>,
     made: NodeMap<Made>,
 }
@@ -31,9 +32,9 @@ struct Made {
 impl Facts {
     pub(crate) fn of(graph: &Graph, cx: &PassContext) -> Facts {
         let mut facts = Facts {
-            bindings: Bindings::of(graph, cx.has_model),
-            effects: Effects::of(graph),
-            ranks: Ranks::of(graph),
+            bindings: bindings(graph, cx),
+            effects: Effects::of(graph, cx),
+            ranks: Ranks::of(graph, cx),
             calls: HashMap::new(),
             made: NodeMap::default(),
         };

@@ -114,6 +114,7 @@ impl Tracer<'_> {
         }
         let receiver = receiver.map(Val::behind);
         let modules = self.modules_within(receiver.as_ref());
+        self.inlined.insert(function);
         self.frames.push(Frame { function, receiver, modules, errors });
         let value = self.bind_params(function, args, span).and_then(|()| self.body(&callee.block));
         let value = value.and_then(|value| self.typed(value, function)).map(handed_on);
