@@ -9,6 +9,7 @@ use crate::trace::types::ty::{is_copy, is_untyped};
 
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Val,
+    desugar::iterator_chain::is_chain,
     flow::matched::Continuation,
     place::{is_plain, local_place::LocalPlace},
     tensor::operator,
@@ -80,6 +81,7 @@ impl<'a> Tracer<'a> {
                 Some(self.lengthened(items.clone(), call))
             }
             ("append", _) => Some(self.appended(list, element, call)),
+            ("extend", _) if call.args.first().is_some_and(yields_values) => Some(self.extended(call)),
             ("pop", Val::List(items)) if !items.is_empty() => Some(self.popped(items.clone(), call)),
             ("push", _) if self.is_spilled(list) => Some(self.push_to(list, element, call)),
             ("contains", Val::Node(..)) if is_copy(element) && !is_untyped(element) => Some(self.contained(list, call)),
@@ -115,6 +117,12 @@ impl<'a> Tracer<'a> {
         };
         items.push(self.expr(item)?);
         self.set_local(&place, Val::List(items), call.span()).map(|()| Val::Unit)
+    }
+
+    /// `list.extend(others.iter().map(|x| ..))`, element by element.
+    fn extended(&mut self, call: &syn::ExprMethodCall) -> Result<Val> {
+        let (list, chain) = (&call.receiver, call.args.first());
+        self.expr(&syn::parse_quote_spanned!(call.span()=> for fx_extended in #chain { #list.push(fx_extended); }))
     }
 
     /// Whether the argument is a list that is written out, as `items` are, or the list has no element yet.
@@ -293,6 +301,12 @@ impl<'a> Tracer<'a> {
         };
         Ok(self.host_node_with(Effect::Io, HostOp::Mutate(name.to_owned()), args, name, ty, span))
     }
+}
+
+/// Whether it is a chain of adaptors that makes what it yields.
+fn yields_values(chain: &syn::Expr) -> bool {
+    let syn::Expr::MethodCall(last) = chain else { return false };
+    ["map", "filter_map", "flat_map"].iter().any(|name| last.method == name) && is_chain(chain)
 }
 
 /// Whether it is a number of a type that is known.

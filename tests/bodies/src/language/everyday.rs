@@ -149,6 +149,26 @@ impl Stepped {
     }
 }
 
+/// Lists that grow by what chains yield.
+#[derive(Debug, Module)]
+pub struct Extended {
+    heads: Vec<nn::Linear>,
+    more: Vec<i64>,
+}
+
+#[traceable(strict)]
+impl Extended {
+    pub fn forward(&self, xs: &Tensor, others: &[Tensor]) -> Tensor {
+        let mut all = vec![xs.shallow_clone()];
+        all.extend(others.iter().map(|one| one.shallow_clone()));
+        all.extend(self.heads.iter().map(|head| xs.apply(head)));
+        let mut sizes = xs.size();
+        sizes.extend(self.more.iter().map(|size| size + 1));
+        sizes.extend((0..2).map(|at| at * 2));
+        Tensor::cat(&all, 0) * sizes.iter().skip(1).sum::<i64>() + all.len() as i64
+    }
+}
+
 /// Opaque code that names one input by two names, and is of the type that is written.
 #[derive(Debug, Module)]
 pub struct NamedTwice {
@@ -223,5 +243,13 @@ mod tests {
     #[test]
     fn named_twice() {
         agree!(|p: &nn::Path| NamedTwice { fc: linear(p / "fc") }, [randn(&[2, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn extended() {
+        let make = |p: &nn::Path| Extended { heads: (0..2).map(|at| linear(p / at)).collect(), more: vec![3, 4] };
+        let cases =
+            [0, 1, 3].map(|count| (randn(&[2, 4]), (0..count).map(|_| randn(&[2, 4])).collect::<Vec<Tensor>>()));
+        agree!(make, cases, |net, (xs, others)| net.forward(xs, others));
     }
 }
