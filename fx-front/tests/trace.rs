@@ -151,7 +151,7 @@ struct Net { layers: Vec<nn::Linear> }
             graph Net(self: module<crate::Net>, xs: tensor, n: rust<i64>) {
               %test = host.binary[">"](n, 3) : rust<bool>  @ src/lib.rs:7 as test in Net
               %branch = if(%test) : tensor  @ src/lib.rs:7 as branch in Net {
-                %refused = rust["{ let refused: Result < Tensor , String > = {\nlet mut n = $0;\nErr (format ! (\"{n} is too many\"))\n}; fx::at!(refused, \"return\", \"src/lib.rs:8\")?; ::std::unreachable!() }", block, io](n) : rust<!>  @ src/lib.rs:8 as refused in Net
+                %refused = rust["{ let refused: Result < Tensor , String > = Err (format ! (\"{n} is too many\")); fx::at!(refused, \"return\", \"src/lib.rs:8\")?; ::std::unreachable!() }", block, let mut n = "$0", io](n) : rust<!>  @ src/lib.rs:8 as refused in Net
                 yield %refused  @ src/lib.rs:7 as yield in Net
               } else {
                 %layers = get_attr[layers](self) : list<module<Linear>>  @ src/lib.rs:10 as layers in Net
@@ -244,7 +244,7 @@ struct Net { fc: nn::Linear, names: Vec<String> }
               %fc = get_attr[fc](self) : module<Linear>  @ src/lib.rs:7 as fc in Net
               %ys = call_module[Linear](%fc, xs) : tensor  @ src/lib.rs:7 as fc in Net
               %names_1 = get_attr[names](self) : list<rust<String>>  @ src/lib.rs:8 as names in Net
-              %parts = rust["{ let typed: Vec < f64 > = {\nlet self_names = &$0;\n(* self_names) . iter () . map (| name | name . len () as f64) . collect ()\n}; typed }", block, io, opaque("the method `len`")](%names_1)  @ src/lib.rs:8 as opaque in Net
+              %parts = rust["{ let typed: Vec < f64 > = (* self_names) . iter () . map (| name | name . len () as f64) . collect (); typed }", block, let self_names = "&$0", io, opaque("the method `len`")](%names_1)  @ src/lib.rs:8 as opaque in Net
               %relu = relu(%ys) : tensor  @ src/lib.rs:9 as relu in Net
               %len = host.method["len", io](%parts) : rust<usize>  @ src/lib.rs:9 as len in Net
               %cast = host.cast["i64"](%len) : rust<i64>  @ src/lib.rs:9 as cast in Net

@@ -74,24 +74,39 @@ pub mod module {
     )]
     pub trait Field {}
 
-    /// Shows nothing.
-    #[macro_export]
-    macro_rules! visit_nothing {
-        ($($any:tt)*) => {
-            ()
-        };
-    }
+    /// How the derive tells parts from other fields.
+    pub mod probe {
+        use super::{Place, Visitor};
+        use crate::Error;
 
-    /// Clones nothing.
-    #[macro_export]
-    macro_rules! clone_nothing {
-        ($($any:tt)*) => {
-            ::core::result::Result::Err($crate::Error)
-        };
-    }
+        /// A field.
+        #[derive(Debug)]
+        pub struct Probe<'a, T: ?Sized>(pub &'a T);
 
-    pub use clone_nothing as place_field;
-    pub use visit_nothing as visit_field;
+        /// A part.
+        pub trait ViaField {}
+
+        /// What is cloned.
+        pub trait ViaClone {}
+
+        /// Shows nothing.
+        pub trait VisitNothing {
+            /// Does nothing.
+            fn visit(&self, _name: &str, _visitor: &mut dyn Visitor<'_>) {}
+        }
+
+        impl<T: ?Sized> VisitNothing for Probe<'_, T> {}
+
+        /// Clones nothing.
+        pub trait CloneNothing<T> {
+            /// Refuses.
+            fn place_as(&self, _name: &str, _place: &mut Place<'_>) -> Result<T, Error> {
+                Err(Error)
+            }
+        }
+
+        impl<T> CloneNothing<T> for Probe<'_, T> {}
+    }
 }
 
 /// Registers nothing.
@@ -120,9 +135,9 @@ pub mod frozen {
     pub struct Saver;
 
     impl Saver {
-        /// One step down in the names.
-        pub fn within<R>(&mut self, _name: &str, f: impl FnOnce(&mut Self) -> R) -> R {
-            f(self)
+        /// Saves a part.
+        pub fn field(&mut self, _name: &str, part: &impl State) -> Result<()> {
+            part.save(self)
         }
     }
 
@@ -131,29 +146,75 @@ pub mod frozen {
     pub struct Loader;
 
     impl Loader {
-        /// One step down in the names.
-        pub fn within<R>(&mut self, _name: &str, f: impl FnOnce(&mut Self) -> R) -> R {
-            f(self)
+        /// Loads a part.
+        pub fn field<T: State>(&mut self, _name: &str) -> Result<T> {
+            T::load(self)
         }
     }
-}
 
-/// Saves nothing.
-#[macro_export]
-macro_rules! save_own {
-    ($to:expr, $type:ty, $value:expr) => {{
-        let _ = ($to, $value);
-        $crate::Result::<()>::Ok(())
-    }};
-}
+    macro_rules! numbers {
+        ($($number:ident)+) => {
+            $(impl State for $number {
+                fn save(&self, _: &mut Saver) -> Result<()> {
+                    Ok(())
+                }
 
-/// Loads nothing.
-#[macro_export]
-macro_rules! load_own {
-    ($from:expr, $type:ty) => {{
-        let _ = $from;
-        $crate::Result::<$type>::Err($crate::Error)
-    }};
+                fn load(_: &mut Loader) -> Result<Self> {
+                    Err(crate::Error)
+                }
+            })+
+        };
+    }
+
+    numbers!(bool f32 f64 i32 i64 u64 usize);
+
+    /// Values of types that may have no state.
+    pub mod own {
+        use std::marker::PhantomData;
+
+        use super::{Loader, Saver};
+        use crate::Result;
+
+        /// Stands for a type.
+        #[derive(Debug)]
+        pub struct OfType<T>(PhantomData<T>);
+
+        impl<T> OfType<T> {
+            /// The stand-in.
+            #[allow(clippy::new_without_default, reason = "the type is always written out")]
+            pub fn new() -> Self {
+                Self(PhantomData)
+            }
+        }
+
+        /// A type with a state.
+        pub trait ViaState {}
+
+        /// Saves and loads nothing.
+        pub trait Otherwise<T> {
+            /// Saves nothing.
+            fn save(&self, _: &T, _: &mut Saver) -> Result<()> {
+                Ok(())
+            }
+
+            /// Loads nothing.
+            fn load(&self, _: &mut Loader) -> Result<T> {
+                Err(crate::Error)
+            }
+
+            /// Saves nothing.
+            fn save_field(&self, _: &str, _: &T, _: &mut Saver) -> Result<()> {
+                Ok(())
+            }
+
+            /// Loads nothing.
+            fn load_field(&self, _: &str, _: &mut Loader) -> Result<T> {
+                Err(crate::Error)
+            }
+        }
+
+        impl<T> Otherwise<T> for OfType<T> {}
+    }
 }
 
 /// Layers.

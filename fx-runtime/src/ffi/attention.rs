@@ -8,6 +8,7 @@
 
 mod heads;
 mod pack;
+mod room;
 mod row;
 mod words;
 
@@ -22,6 +23,7 @@ use super::omp_threads::{share, threads, try_each_part};
 use super::output_pool;
 use super::product::{Floats, Matrix, PANEL, Pairs, multiply};
 use heads::{Heads, MaskRows, Sizes};
+use room::Room;
 use row::Row;
 use words::Words;
 
@@ -304,53 +306,6 @@ impl<W: Words> Piece<'_, W> {
                 None => to.fill(of_nothing),
             }
         }
-    }
-}
-
-/// How scratch memory is divided, in floats: panels of keys, then these parts.
-#[derive(Clone, Copy)]
-struct Room {
-    /// Keys of a block.
-    keys: usize,
-    depth: usize,
-    /// Of sums, whole panels.
-    columns: usize,
-    chunk: usize,
-}
-
-impl Room {
-    fn of(sizes: &Sizes, chunk: usize) -> Self {
-        let keys = sizes.keys.next_multiple_of(PANEL).min(KEYS);
-        Self { keys, depth: sizes.depth, columns: sizes.width.next_multiple_of(PANEL), chunk }
-    }
-
-    /// `[columns / PANEL][keys][PANEL]`
-    fn values(&self) -> usize {
-        self.keys * self.depth
-    }
-
-    /// `[QUERIES][keys]`
-    fn scores(&self) -> usize {
-        self.values() + self.columns * self.keys
-    }
-
-    /// `[QUERIES][depth]`, where they are rounded.
-    fn queries(&self) -> usize {
-        self.scores() + QUERIES * self.keys
-    }
-
-    /// `[chunk][columns]`
-    fn sums(&self) -> usize {
-        self.queries() + QUERIES * self.depth
-    }
-
-    /// What is known of each row of the chunk.
-    fn rows(&self) -> usize {
-        self.sums() + self.chunk * self.columns
-    }
-
-    fn bytes(&self) -> usize {
-        self.rows() * size_of::<f32>() + self.chunk * size_of::<Row>()
     }
 }
 

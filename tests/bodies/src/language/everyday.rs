@@ -175,6 +175,7 @@ pub struct NamedTwice {
     fc: nn::Linear,
 }
 
+#[cfg(test)]
 crate::check::understood!(NamedTwice: 1 of 4);
 #[traceable]
 impl NamedTwice {
