@@ -215,7 +215,7 @@ mod tests {
                     init: Init,
                 }
             ),
-            &expect![[r##"
+            &expect![[r#"
                 #[automatically_derived]
                 #[allow(unused)]
                 impl<T> ::fx_runtime::frozen::State for Blocks<T>
@@ -237,7 +237,7 @@ mod tests {
                         })
                     }
                 }
-            "##]],
+            "#]],
         );
     }
 
@@ -251,7 +251,7 @@ mod tests {
                     Clamp(f64, f64),
                 }
             ),
-            &expect![[r##"
+            &expect![[r#"
                 #[automatically_derived]
                 #[allow(unused)]
                 impl ::fx_runtime::frozen::State for Act {
@@ -292,7 +292,7 @@ mod tests {
                         }
                     }
                 }
-            "##]],
+            "#]],
         );
     }
 }

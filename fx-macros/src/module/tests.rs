@@ -18,7 +18,7 @@ fn named_fields() {
             #[module(parameter)] scale: Option<Tensor>,
             #[module(skip)] r#in: i64,
         }"#,
-        &expect![[r##"
+        &expect![[r#"
             #[automatically_derived]
             impl ::fx_runtime::Module for Head {
                 fn type_name(&self) -> &'static str {
@@ -105,7 +105,7 @@ fn named_fields() {
                     &self.r#in
                 }
             }
-        "##]],
+        "#]],
     );
 }
 
@@ -113,7 +113,7 @@ fn named_fields() {
 fn generic_and_tuple_structs() {
     check(
         "struct Residual<'a, M: Debug, P>(Block<P, M>, Vec<Option<M>>, &'a Config<P>, Box<M::Gate>, Rc<P>) where P: Clone;",
-        &expect![[r##"
+        &expect![[r#"
             #[automatically_derived]
             impl<'a, M: Debug, P> ::fx_runtime::Module for Residual<'a, M, P>
             where
@@ -183,7 +183,7 @@ fn generic_and_tuple_structs() {
                     &self.4
                 }
             }
-        "##]],
+        "#]],
     );
 }
 
@@ -191,7 +191,7 @@ fn generic_and_tuple_structs() {
 fn unit_structs() {
     check(
         "struct Mish;",
-        &expect![[r##"
+        &expect![[r#"
             #[automatically_derived]
             impl ::fx_runtime::Module for Mish {
                 fn type_name(&self) -> &'static str {
@@ -227,7 +227,7 @@ fn unit_structs() {
                     ::core::result::Result::Ok(Self {})
                 }
             }
-        "##]],
+        "#]],
     );
 }
 
@@ -235,7 +235,7 @@ fn unit_structs() {
 fn enums() {
     check(
         r#"enum Proj<M> { Conv(nn::Conv2D), Pair(M, f64), Scaled { #[module(name = "gamma")] by: Tensor, #[module(skip)] n: i64 }, None }"#,
-        &expect![[r##"
+        &expect![[r#"
             #[automatically_derived]
             impl<M> ::fx_runtime::Module for Proj<M>
             where
@@ -296,6 +296,6 @@ fn enums() {
                     )
                 }
             }
-        "##]],
+        "#]],
     );
 }
