@@ -61,7 +61,7 @@ pub(super) trait Lanes: Copy {
     ///
     /// # Safety
     ///
-    /// As [`Self::load`], and the CPU has AVX512_BF16: [`on_pairs`] asks for it.
+    /// As [`Self::load`], and the CPU has `AVX512_BF16`: [`on_pairs`] asks for it.
     unsafe fn plus_pairs(self, x: Self, y: Self) -> Self;
     /// Signed bytes as numbers.
     ///
