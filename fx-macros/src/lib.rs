@@ -11,6 +11,7 @@ mod entry;
 mod function;
 mod handoff;
 mod module;
+mod primitive;
 mod stand_in;
 mod state;
 mod traceable;

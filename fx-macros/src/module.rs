@@ -11,6 +11,7 @@ use quote::{format_ident, quote, quote_spanned};
 use syn::{Data, DeriveInput, Member, Type, spanned::Spanned};
 
 use self::bounds::bounded;
+use crate::primitive::is_primitive;
 use crate::{function, state};
 
 mod bounds;
@@ -154,14 +155,6 @@ fn place(field: &Field, at: &TokenStream) -> TokenStream {
         return quote!(#member: *#at);
     }
     quote!(#member: (&&&::fx_runtime::module::probe::Probe(#at)).place_as(#name, place)?)
-}
-
-/// Returns whether this is the name of a type of the language, which is `Copy` and no part of a model. Such fields are
-/// most of those of a model's configuration, and what is written for them is compiled for every type.
-pub(crate) fn is_primitive(ty: &Type) -> bool {
-    const NAMES: [&str; 14] =
-        ["bool", "char", "f32", "f64", "i8", "i16", "i32", "i64", "isize", "u8", "u16", "u32", "u64", "usize"];
-    matches!(ty, Type::Path(path) if path.path.get_ident().is_some_and(|ident| NAMES.iter().any(|name| ident == name)))
 }
 
 /// Shows the field that the reference `at` leads to. The function that it is in has the traits of `visit_field!` in

@@ -4,7 +4,7 @@ use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Data, DeriveInput, Expr, Field, Fields, Generics, Ident, Member, MetaNameValue, Type};
 
-use crate::module::is_primitive;
+use crate::primitive::is_primitive;
 
 /// The whole expansion.
 pub(crate) fn expand(item: TokenStream) -> TokenStream {
