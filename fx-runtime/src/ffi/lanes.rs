@@ -14,7 +14,7 @@ use std::marker::PhantomData;
 use loads::{bf16_256, bf16_512, bytes_256, bytes_512, f16_256, f16_512, halves_256, halves_512};
 
 #[cfg(target_arch = "x86_64")]
-use super::vector::{Body, with_avx2, with_avx512, with_avx512_bf16};
+use super::vector::{Body, widest, with_avx2, with_avx512, with_avx512_bf16};
 use super::vector::{VectorWidth, vector_width};
 
 /// A register of floats.
@@ -274,8 +274,12 @@ pub(super) fn has_lanes() -> bool {
 
 /// Whether [`on_pairs`] does anything on this machine, and fast.
 pub(super) fn has_pairs() -> bool {
+    lanes_width() == VectorWidth::Avx512 && cpu_has_pairs()
+}
+
+fn cpu_has_pairs() -> bool {
     #[cfg(target_arch = "x86_64")]
-    return lanes_width() == VectorWidth::Avx512 && is_x86_feature_detected!("avx512bf16");
+    return widest() == VectorWidth::Avx512 && is_x86_feature_detected!("avx512bf16");
     #[cfg(not(target_arch = "x86_64"))]
     false
 }
@@ -283,8 +287,8 @@ pub(super) fn has_pairs() -> bool {
 /// Runs the kernel on registers whose words may be pairs of bf16; nothing happens where the CPU has no such.
 pub(super) fn on_pairs<K: Kernel>(kernel: K) {
     #[cfg(target_arch = "x86_64")]
-    if has_pairs() {
-        // SAFETY: `has_pairs` has asked the CPU for every feature that the function is compiled with.
+    if cpu_has_pairs() {
+        // SAFETY: `cpu_has_pairs` has asked the CPU for every feature that the function is compiled with.
         unsafe { with_avx512_bf16(On::<K, std::arch::x86_64::__m512>(kernel, PhantomData)) }
     }
     #[cfg(not(target_arch = "x86_64"))]
