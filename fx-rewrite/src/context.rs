@@ -17,10 +17,11 @@ pub struct PassContext {
     analyses: RefCell<Analyses>,
 }
 
-/// The results of analyses of one graph, as of a revision of it.
+/// The results of analyses of one graph.
 #[derive(Default)]
 struct Analyses {
-    revision: u64,
+    /// The revision of the graph, and whether it has a model.
+    of: (u64, bool),
     results: HashMap<TypeId, Rc<dyn Any>>,
 }
 
@@ -32,16 +33,17 @@ impl PassContext {
 
     /// The result of an analysis, computed by `run` unless the graph is as it was when that was last asked for.
     pub(crate) fn analysis<A: Any>(&self, graph: &Graph, run: impl FnOnce() -> A) -> Rc<A> {
-        let mut analyses = self.analyses.borrow_mut();
-        if analyses.revision != graph.revision() {
-            *analyses = Analyses { revision: graph.revision(), ..Analyses::default() };
+        let of = (graph.revision(), self.has_model);
+        if self.analyses.borrow().of != of {
+            self.analyses.replace(Analyses { of, ..Analyses::default() });
         }
-        let known = analyses.results.get(&TypeId::of::<A>()).cloned();
+        let known = self.analyses.borrow().results.get(&TypeId::of::<A>()).cloned();
         if let Some(Ok(known)) = known.map(Rc::downcast) {
             return known;
         }
+        // It may ask for other analyses.
         let result = Rc::new(run());
-        analyses.results.insert(TypeId::of::<A>(), Rc::clone(&result) as Rc<dyn Any>);
+        self.analyses.borrow_mut().results.insert(TypeId::of::<A>(), Rc::clone(&result) as Rc<dyn Any>);
         result
     }
 }
@@ -86,5 +88,36 @@ impl Changed {
 impl From<bool> for Changed {
     fn from(changed: bool) -> Changed {
         if changed { Changed::Yes } else { Changed::No }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use fx_ir::ParseError;
+
+    use super::*;
+
+    #[test]
+    fn an_analysis_runs_once_for_a_graph_as_it_is() -> Result<(), ParseError> {
+        let mut graph: Graph = "graph f(x) { %a = relu(x) ; yield %a }".parse()?;
+        let (mut cx, runs) = (PassContext::new(false), Cell::new(0));
+        let ask = |cx: &PassContext, graph: &Graph| {
+            let count = || {
+                runs.set(runs.get() + 1);
+                graph.nodes().len()
+            };
+            *cx.analysis(graph, count)
+        };
+        let copy = graph.clone();
+        assert_eq!((ask(&cx, &graph), ask(&cx, &graph), ask(&cx, &copy), runs.get()), (3, 3, 3, 1));
+        let nodes = graph.nodes();
+        graph.node_mut(nodes[1]).name.push('b');
+        assert_eq!((ask(&cx, &graph), runs.get()), (3, 2));
+        assert_eq!((ask(&cx, &copy), runs.get()), (3, 3), "a copy from before the edit is another graph");
+        cx.has_model = true;
+        assert_eq!((ask(&cx, &copy), runs.get()), (3, 4));
+        Ok(())
     }
 }
