@@ -83,7 +83,7 @@ impl Graph {
     /// A number that every edit makes larger: of two moments with one number, the graph was the same at both. Two graphs of
     /// one number are copies of each other, or empty.
     pub fn revision(&self) -> u64 {
-        self.index.edits
+        self.index.last_edit
     }
 
     /// A region.

@@ -22,7 +22,7 @@ pub(crate) struct Index {
     owners: Vec<Option<NodeId>>,
     handed_out: Option<NodeId>,
     /// The number of the last edit, which no edit of another graph has.
-    pub(crate) edits: u64,
+    pub(crate) last_edit: u64,
 }
 
 /// The number of an edit: larger than those of all before.
@@ -53,13 +53,13 @@ impl Index {
 
     /// The node is now a parameter of the region, or stands nowhere.
     pub(crate) fn set_scope(&mut self, id: NodeId, scope: Option<RegionId>) {
-        self.edits = next_edit();
+        self.last_edit = next_edit();
         self.scopes[id.index()] = scope;
     }
 
     /// The node is now number `at` of the region with that `order`.
     pub(crate) fn place(&mut self, region: RegionId, order: &[NodeId], at: usize) {
-        self.edits = next_edit();
+        self.last_edit = next_edit();
         let id = order[at];
         self.scopes[id.index()] = Some(region);
         let before = at.checked_sub(1).map_or(0, |before| self.rank(order[before]));
@@ -88,7 +88,7 @@ impl Index {
 
     /// The node will change behind our back.
     pub(crate) fn hand_out(&mut self, nodes: &[Option<Node>], id: NodeId) {
-        self.edits = next_edit();
+        self.last_edit = next_edit();
         if let Some(last) = self.handed_out.replace(id).filter(|&last| last != id) {
             self.refresh(nodes, last);
         }
@@ -96,7 +96,7 @@ impl Index {
 
     /// Reads the node again, or forgets it if it was erased.
     pub(crate) fn refresh(&mut self, nodes: &[Option<Node>], id: NodeId) {
-        self.edits = next_edit();
+        self.last_edit = next_edit();
         self.handed_out = self.handed_out.filter(|&last| last != id);
         for input in std::mem::take(&mut self.inputs[id.index()]) {
             self.readers[input.index()].remove(&id);

@@ -148,7 +148,7 @@ fn registration(item: &DeriveInput) -> Option<TokenStream> {
 }
 
 /// `member: copy`, of the field that the reference `at` leads to. The function that it is in has the traits of
-/// `place_field!` in scope.
+/// `module::probe` in scope.
 fn place(field: &Field, at: &TokenStream) -> TokenStream {
     let (member, name) = (&field.member, Field::plain_name(&field.member));
     if is_primitive(&field.options.ty) {
@@ -157,8 +157,8 @@ fn place(field: &Field, at: &TokenStream) -> TokenStream {
     quote!(#member: (&&&::fx_runtime::module::probe::Probe(#at)).place_as(#name, place)?)
 }
 
-/// Shows the field that the reference `at` leads to. The function that it is in has the traits of `visit_field!` in
-/// scope.
+/// Shows the field that the reference `at` leads to. The function that it is in has the traits of
+/// `module::probe` in scope.
 fn visit(field: &Field, at: &TokenStream) -> Option<TokenStream> {
     let ModuleField { ty, skip, parameter, buffer, .. } = &field.options;
     let name = &field.name;

@@ -4,7 +4,7 @@
 //! (`named_parameters`, `state_dict`, `train`, `device`, ...) follows from that one method. `#[derive(Module)]` writes
 //! it. The trait only looks: it is not tch's `nn::Module`, which computes, and a type usually has both.
 //!
-//! A field of a module is one of three things, told apart by [`visit_field!`]: a tensor, a module (or an `Option`,
+//! A field of a module is one of three things, told apart by [`probe`]: a tensor, a module (or an `Option`,
 //! `Box`, `Vec`, array or tuple of these), or a hyper-parameter, which is not visited. [`Field`] has the rules. What is
 //! behind an `RwLock` or a `Mutex` can be copied, but not shown.
 
@@ -14,7 +14,7 @@ mod field;
 mod through;
 mod tree;
 
-pub use field::{Field, place_field, probe, visit_field};
+pub use field::{Field, probe};
 pub use through::{SetTraining, Through};
 pub(crate) use tree::Tree;
 

@@ -178,14 +178,6 @@ impl Val {
         }
     }
 
-    /// An option of a reference to what this option holds, as `as_ref` makes it.
-    pub(in crate::trace) fn held_by_reference(self) -> Val {
-        match self {
-            Val::Some(held) => Val::Some(Box::new(held.borrowed())),
-            other => other,
-        }
-    }
-
     /// How the user's variable holds it, as far as it is one value; nothing is said of what fits either way.
     pub(in crate::trace) fn ref_kind(&self) -> Option<RefKind> {
         match self {

@@ -13,7 +13,7 @@ use crate::ffi::attention::{self as ours, Factors, attend as attend_on_the_cpu};
 
 /// What becomes of scores.
 #[derive(Debug, Clone, Copy)]
-enum Mask<'a> {
+pub(crate) enum Mask<'a> {
     Nothing,
     /// No key behind the query is seen.
     Causal,
@@ -71,17 +71,7 @@ pub fn attend_added(
     mask: &Tensor,
     scale: impl Into<Option<f64>>,
 ) -> Result<Tensor> {
-    attend_added_with(Factors::F32, [query, key, value], mask, scale.into())
-}
-
-/// The same with factors that may be rounded.
-pub(crate) fn attend_added_with(
-    factors: Factors,
-    operands: [&Tensor; 3],
-    mask: &Tensor,
-    scale: Option<f64>,
-) -> Result<Tensor> {
-    masked(factors, operands, Mask::Added(mask), scale)
+    masked(Factors::F32, [query, key, value], Mask::Added(mask), scale.into())
 }
 
 /// `softmax(masked_fill(query · keyᵀ · scale, mask, fill)) · value`, as it is written; `fill` is at most -10000.
@@ -96,21 +86,11 @@ pub fn attend_filled(
     fill: f64,
     scale: impl Into<Option<f64>>,
 ) -> Result<Tensor> {
-    attend_filled_with(Factors::F32, [query, key, value], mask, fill, scale.into())
+    masked(Factors::F32, [query, key, value], Mask::Filled(mask, fill), scale.into())
 }
 
-/// The same with factors that may be rounded.
-pub(crate) fn attend_filled_with(
-    factors: Factors,
-    operands: [&Tensor; 3],
-    mask: &Tensor,
-    fill: f64,
-    scale: Option<f64>,
-) -> Result<Tensor> {
-    masked(factors, operands, Mask::Filled(mask, fill), scale)
-}
-
-fn masked(factors: Factors, operands: [&Tensor; 3], mask: Mask<'_>, scale: Option<f64>) -> Result<Tensor> {
+/// Attention whose factors may be rounded.
+pub(crate) fn masked(factors: Factors, operands: [&Tensor; 3], mask: Mask<'_>, scale: Option<f64>) -> Result<Tensor> {
     if let Some(result) = on_the_cpu(factors, operands, mask, scale) {
         return Ok(result?);
     }

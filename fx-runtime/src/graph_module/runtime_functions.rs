@@ -8,6 +8,7 @@ use super::convert::{IntoValue, kind, tensor};
 use super::transform::kernels::{activation_of, params_of};
 use super::{GraphModule, Value};
 use crate::ffi::attention::Factors;
+use crate::frozen::attention::Mask;
 use crate::frozen::{Activation, at_least_float, attention, convolution, linear, norm, product};
 use crate::{Error, Result};
 
@@ -45,11 +46,11 @@ pub(super) fn call(name: &str, args: &[Value]) -> Result<Value> {
             attention::attend_with(factors, operands, at(3), is_causal, number(5))?
         }
         "attention::attend_added" => {
-            attention::attend_added_with(factors, [given(0)?, given(1)?, given(2)?], given(3)?, number(4))?
+            attention::masked(factors, [given(0)?, given(1)?, given(2)?], Mask::Added(given(3)?), number(4))?
         }
         "attention::attend_filled" => {
-            let (operands, fill) = ([given(0)?, given(1)?, given(2)?], number(4).ok_or_else(wrong)?);
-            attention::attend_filled_with(factors, operands, given(3)?, fill, number(5))?
+            let mask = Mask::Filled(given(3)?, number(4).ok_or_else(wrong)?);
+            attention::masked(factors, [given(0)?, given(1)?, given(2)?], mask, number(5))?
         }
         "attention::added" => return Ok(attention::added(given(0)?, given(1)?)?.value()),
         "attention::filled" => {

@@ -60,36 +60,7 @@ impl<F: Field> Field for Option<F> {
     }
 }
 
-/// Shows `$field` to `$visitor` as `$name` if it is a [`Field`], and does nothing otherwise.
-///
-/// `visit_field!(visitor, "conv1", &self.conv1);`
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __visit_field {
-    ($visitor:expr, $name:expr, $field:expr) => {{
-        #[allow(unused_imports)]
-        use $crate::module::probe::{Probe, ViaField as _, VisitNothing as _};
-        (&&&Probe($field)).visit($name, $visitor)
-    }};
-}
-pub use __visit_field as visit_field;
-
-/// A copy of `$field`, as a `Result`: of a [`Field`] with its tensors as `$place` says, else by `Clone`, else an error
-/// that says `$name`.
-///
-/// `place_field!("conv1", &self.conv1, place)?`
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __place_field {
-    ($name:expr, $field:expr, $place:expr) => {{
-        #[allow(unused_imports)]
-        use $crate::module::probe::{CloneNothing as _, Probe, ViaClone as _, ViaField as _};
-        (&&&Probe($field)).place_as($name, $place)
-    }};
-}
-pub use __place_field as place_field;
-
-/// The traits behind [`visit_field!`] and [`place_field!`]; nothing to call by hand.
+/// The traits among which method lookup chooses; nothing to call by hand.
 pub mod probe {
     use super::{Error, Field, Place, Visitor};
 

@@ -1,12 +1,13 @@
-//! What a derive should emit, and what it gives.
+//! What the derive gives.
 
 use std::collections::BTreeSet;
 
+use super::probe::Probe;
 use super::*;
 use crate::nn;
 
-/// A hand-written model with every kind of field.
-#[derive(Debug)]
+/// A model with every kind of field.
+#[derive(Debug, crate::Module)]
 struct Model {
     stem: nn::Conv2D,
     scale: Tensor,
@@ -21,68 +22,11 @@ struct Model {
     absent: Option<Block>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, crate::Module)]
 struct Block {
     bn: nn::BatchNorm,
     downsample: Option<nn::Conv2D>,
 }
-
-// From here to the end of the two macro calls: what `#[derive(Module)]` emits for `Model` and `Block`.
-impl crate::Module for Model {
-    fn type_name(&self) -> &'static str {
-        "Model"
-    }
-
-    fn visit<'a>(&'a self, visitor: &mut dyn crate::module::Visitor<'a>) {
-        crate::module::visit_field!(visitor, "stem", &self.stem);
-        crate::module::visit_field!(visitor, "scale", &self.scale);
-        crate::module::visit_field!(visitor, "shift", &self.shift);
-        crate::module::visit_field!(visitor, "blocks", &self.blocks);
-        crate::module::visit_field!(visitor, "head", &self.head);
-        crate::module::visit_field!(visitor, "table", &self.table);
-        crate::module::visit_field!(visitor, "num_heads", &self.num_heads);
-        crate::module::visit_field!(visitor, "label", &self.label);
-        crate::module::visit_field!(visitor, "sizes", &self.sizes);
-        crate::module::visit_field!(visitor, "dropout", &self.dropout);
-        crate::module::visit_field!(visitor, "absent", &self.absent);
-    }
-
-    fn placed(&self, place: &mut crate::module::Place<'_>) -> Result<Self, crate::Error> {
-        Ok(Self {
-            stem: crate::module::place_field!("stem", &self.stem, place)?,
-            scale: crate::module::place_field!("scale", &self.scale, place)?,
-            shift: crate::module::place_field!("shift", &self.shift, place)?,
-            blocks: crate::module::place_field!("blocks", &self.blocks, place)?,
-            head: crate::module::place_field!("head", &self.head, place)?,
-            table: crate::module::place_field!("table", &self.table, place)?,
-            num_heads: crate::module::place_field!("num_heads", &self.num_heads, place)?,
-            label: crate::module::place_field!("label", &self.label, place)?,
-            sizes: crate::module::place_field!("sizes", &self.sizes, place)?,
-            dropout: crate::module::place_field!("dropout", &self.dropout, place)?,
-            absent: crate::module::place_field!("absent", &self.absent, place)?,
-        })
-    }
-}
-crate::register_module!(Model);
-
-impl crate::Module for Block {
-    fn type_name(&self) -> &'static str {
-        "Block"
-    }
-
-    fn visit<'a>(&'a self, visitor: &mut dyn crate::module::Visitor<'a>) {
-        crate::module::visit_field!(visitor, "bn", &self.bn);
-        crate::module::visit_field!(visitor, "downsample", &self.downsample);
-    }
-
-    fn placed(&self, place: &mut crate::module::Place<'_>) -> Result<Self, crate::Error> {
-        Ok(Self {
-            bn: crate::module::place_field!("bn", &self.bn, place)?,
-            downsample: crate::module::place_field!("downsample", &self.downsample, place)?,
-        })
-    }
-}
-crate::register_module!(Block);
 
 /// A type with a parameter, and fields that cannot be cloned.
 struct Generic<M, F> {
@@ -96,14 +40,16 @@ impl<M: crate::Module, F> crate::Module for Generic<M, F> {
     }
 
     fn visit<'a>(&'a self, visitor: &mut dyn crate::module::Visitor<'a>) {
-        crate::module::visit_field!(visitor, "inner", &self.inner);
-        crate::module::visit_field!(visitor, "callback", &self.callback);
+        use crate::module::probe::{ViaField as _, VisitNothing as _};
+        (&&&Probe(&self.inner)).visit("inner", visitor);
+        (&&&Probe(&self.callback)).visit("callback", visitor);
     }
 
     fn placed(&self, place: &mut crate::module::Place<'_>) -> Result<Self, crate::Error> {
+        use crate::module::probe::{CloneNothing as _, ViaField as _};
         Ok(Self {
-            inner: crate::module::place_field!("inner", &self.inner, place)?,
-            callback: crate::module::place_field!("callback", &self.callback, place)?,
+            inner: (&&&Probe(&self.inner)).place_as("inner", place)?,
+            callback: (&&&Probe(&self.callback)).place_as("callback", place)?,
         })
     }
 }

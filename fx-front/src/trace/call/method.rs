@@ -59,6 +59,9 @@ impl Tracer<'_> {
 
     /// A method of an option, a list or a number.
     fn method_of_value(&mut self, receiver: Val, name: &str, call: &syn::ExprMethodCall) -> Result<Val> {
+        if let (Val::Some(held), "as_ref" | "as_deref") = (&receiver, name) {
+            return Ok(Val::Some(Box::new((**held).clone().borrowed())));
+        }
         match (name, receiver.ty()) {
             ("kind" | "device", ty) if call.args.is_empty() && is_store(&ty) => {
                 return self.of_store(&receiver, name, call.span());
@@ -68,7 +71,6 @@ impl Tracer<'_> {
                     return Ok(value);
                 }
             }
-            ("as_ref" | "as_deref", _) if matches!(receiver, Val::Some(_)) => return Ok(receiver.held_by_reference()),
             ("as_ref" | "as_deref" | "borrow" | "as_slice", ty) if ty != Ty::Unknown => {
                 return Ok(self.unboxed(receiver, call.span()).with_ref_kind(RefKind::Ref));
             }

@@ -95,17 +95,22 @@ fn only_element(expr: &Expr) -> Option<&Expr> {
 fn iteration(call: &syn::ExprMethodCall, closure: &syn::ExprClosure, item: &Expr, each: &ExprForLoop) -> Block {
     use IteratorMethod as M;
     let (span, pat, stmts) = (call.method.span(), &each.pat, &each.body.stmts);
-    let (of_element, of_reference) = (applied(closure, item), applied(closure, &parse_quote_spanned!(span=> &#item)));
-    match IteratorMethod::of(&call.method) {
-        Some(M::Map) => parse_quote_spanned!(span=> { let #pat = #of_element; #(#stmts)* }),
-        Some(M::Filter) => parse_quote_spanned!(span=> { if #of_reference { let #pat = #item; #(#stmts)* } }),
-        Some(M::FilterMap) => parse_quote_spanned!(span=> { if let Some(#pat) = #of_element { #(#stmts)* } }),
+    let method = IteratorMethod::of(&call.method);
+    let taken = match method {
+        Some(M::Map | M::FilterMap) => item.clone(),
+        _ => parse_quote_spanned!(span=> &#item),
+    };
+    let value = applied(closure, &taken);
+    match method {
+        Some(M::Map) => parse_quote_spanned!(span=> { let #pat = #value; #(#stmts)* }),
+        Some(M::Filter) => parse_quote_spanned!(span=> { if #value { let #pat = #item; #(#stmts)* } }),
+        Some(M::FilterMap) => parse_quote_spanned!(span=> { if let Some(#pat) = #value { #(#stmts)* } }),
         Some(M::TakeWhile) => parse_quote_spanned!(span=> {
-            if !(#closure)(&#item) { break; }
+            if !(#closure)(#taken) { break; }
             let #pat = #item;
             #(#stmts)*
         }),
-        _ => parse_quote_spanned!(span=> { #of_reference; let #pat = #item; #(#stmts)* }),
+        _ => parse_quote_spanned!(span=> { #value; let #pat = #item; #(#stmts)* }),
     }
 }
 

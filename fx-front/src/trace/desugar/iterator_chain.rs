@@ -100,9 +100,14 @@ pub(in crate::trace) fn ended_chain(call: &syn::ExprMethodCall, around: &dyn Sur
 
 /// The loop that gathers what the chain yields as a list.
 pub(in crate::trace) fn gathered(chain: &Expr) -> Accumulation {
+    gathered_as(chain, &parse_quote_spanned!(chain.span()=> fx_gathered))
+}
+
+/// The loop that gathers `item` for each element of the chain, which is `fx_gathered` in it.
+fn gathered_as(chain: &Expr, item: &Expr) -> Accumulation {
     let span = chain.span();
     let items = format_ident!("fx_items", span = span);
-    let each = parse_quote_spanned!(span=> for fx_gathered in #chain { #items.push(fx_gathered); });
+    let each = parse_quote_spanned!(span=> for fx_gathered in #chain { #items.push(#item); });
     Accumulation { variables: vec![(items, Start::EmptyList)], each }
 }
 
@@ -117,12 +122,8 @@ fn cloned_items(chain: &Expr) -> Option<Accumulation> {
 pub(in crate::trace) fn gathered_copies(over: &Expr) -> Option<Accumulation> {
     let Expr::MethodCall(picked) = over else { return None };
     let is_picked = ["take", "skip", "rev", "step_by"].iter().any(|name| picked.method == name);
-    (is_picked && is_chain(over)).then(|| {
-        let span = over.span();
-        let items = format_ident!("fx_items", span = span);
-        let each = parse_quote_spanned!(span=> for fx_gathered in #over { #items.push(fx_gathered.clone()); });
-        Accumulation { variables: vec![(items, Start::EmptyList)], each }
-    })
+    let copies = || gathered_as(over, &parse_quote_spanned!(over.span()=> fx_gathered.clone()));
+    (is_picked && is_chain(over)).then(copies)
 }
 
 /// Whether a `Vec` is gathered, of values or, as a `Result`, of what is in them.

@@ -1,6 +1,6 @@
 //! `let`: what a variable is bound to, and what its type says of that.
 
-use fx_ir::{Arg, Code, Effect, HostOp, Op};
+use fx_ir::{Arg, Effect, HostOp, Op};
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
@@ -152,7 +152,7 @@ impl Tracer<'_> {
             return Ok(());
         }
         let wrap = |value: &str| format!("{{ let typed: {} = {value}; typed }}", ty.to_token_stream());
-        *code = std::mem::replace(code, Code::pure("")).wrapped(wrap);
+        *code = code.clone().wrapped(wrap);
         Ok(())
     }
 }
