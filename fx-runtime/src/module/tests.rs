@@ -34,6 +34,7 @@ struct Generic<M, F> {
     callback: F,
 }
 
+#[allow(clippy::needless_borrow, reason = "the same call for every field")]
 impl<M: crate::Module, F> crate::Module for Generic<M, F> {
     fn type_name(&self) -> &'static str {
         "Generic"
