@@ -127,25 +127,30 @@ pub(crate) fn panics(mac: &syn::Macro) -> bool {
 
 /// The names that patterns inside of the expression bind.
 pub(crate) fn bound_names(expr: &syn::Expr) -> BTreeSet<String> {
-    struct Find(BTreeSet<String>);
-    impl<'ast> Visit<'ast> for Find {
-        fn visit_pat_ident(&mut self, pat: &'ast syn::PatIdent) {
-            self.0.insert(pat.ident.to_string());
-        }
-        fn visit_macro(&mut self, mac: &'ast syn::Macro) {
-            for operand in &macro_operands(mac) {
-                self.visit_expr(operand);
-            }
-        }
-    }
-    let mut find = Find(BTreeSet::new());
-    find.visit_expr(expr);
-    find.0
+    let mut bound = Bound(BTreeSet::new());
+    bound.visit_expr(expr);
+    bound.0
 }
 
 /// The names that the pattern binds.
 pub(crate) fn names_of(pat: &syn::Pat) -> BTreeSet<String> {
-    bound_names(&syn::parse_quote!(match () { #pat => () }))
+    let mut bound = Bound(BTreeSet::new());
+    bound.visit_pat(pat);
+    bound.0
+}
+
+struct Bound(BTreeSet<String>);
+
+impl<'ast> Visit<'ast> for Bound {
+    fn visit_pat_ident(&mut self, pat: &'ast syn::PatIdent) {
+        self.0.insert(pat.ident.to_string());
+        syn::visit::visit_pat_ident(self, pat);
+    }
+    fn visit_macro(&mut self, mac: &'ast syn::Macro) {
+        for operand in &macro_operands(mac) {
+            self.visit_expr(operand);
+        }
+    }
 }
 
 pub(crate) fn peeled(expr: &syn::Expr) -> &syn::Expr {

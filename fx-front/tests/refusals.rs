@@ -18,7 +18,7 @@ fn reasons(bodies: &[&str]) -> String {
             "use fx_runtime::{{Kind, Module, Tensor, nn, traceable}};
              fn recursive(xs: &Tensor, n: i64) -> Tensor {{ if n == 0 {{ xs.relu() }} else {{ recursive(xs, n - 1) }} }}
              fn count(n: &mut i64) {{}}
-             #[derive(Module)] struct Net {{ fc: nn::Linear, names: Vec<String>, any: Custom, state: std::cell::Cell<i64> }}
+             #[derive(Module)] struct Net {{ fc: nn::Linear, names: Vec<String>, any: Custom, state: std::num::NonZeroI64 }}
              #[traceable] impl Net {{ fn forward(&self, xs: &Tensor, opt: Option<&Tensor>) -> Tensor {{ {body} }} }}"
         );
         let (graph, _) = traced(&source);

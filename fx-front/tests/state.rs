@@ -1,10 +1,12 @@
 //! Forwards by `&mut self`: what they write to is read and written in its order.
+#![allow(clippy::expect_used, reason = "a test may panic")]
 #![allow(clippy::needless_raw_string_hashes, reason = "expectations are written by expect-test")]
 
 mod common;
 
 use common::check;
 use expect_test::expect;
+use fx_front::{diag::Diagnostics, scan, trace};
 
 #[test]
 fn a_write_begins_the_trace_anew() {
@@ -45,12 +47,12 @@ impl Net {
               %part = get_attr[part](self) : module<crate::Part>  @ src/lib.rs:23 as part in Net
               %fc = get_attr[fc](%part) : module<Linear>  @ src/lib.rs:12 as part.fc in Net + Part[part]
               %ys = call_module[Linear](%fc, xs) : tensor  @ src/lib.rs:12 as part.fc in Net + Part[part]
-              %last = get_attr[last](%part) : option<tensor>  @ src/lib.rs:13 as part.last in Net + Part[part]
-              %last_1 = host.cell["Option<::fx_runtime::Tensor>"](%last) : rust<::fx_runtime::frozen::StateCell<Option<::fx_runtime::Tensor>>>  @ src/lib.rs:13 as part.last in Net + Part[part]
-              %last_2 = host.mutate["replace", state](host.lock(%last_1), host.handle(%ys)) : option<tensor>  @ src/lib.rs:13 as replace in Net + Part[part]
-              %choice = match(%last_2) : tensor  @ src/lib.rs:14 as choice in Net + Part[part] {
-                "Some(%0)" (last_3: tensor  @ src/lib.rs:14 as last in Net + Part[part]) {
-                  %add = add(%ys, last_3) : tensor  @ src/lib.rs:14 as add in Net + Part[part]
+              %last_2 = get_attr[last](%part) : option<tensor>  @ src/lib.rs:13 as part.last in Net + Part[part]
+              %last_3 = host.cell["Option<::fx_runtime::Tensor>"](%last_2) : rust<::fx_runtime::frozen::StateCell<Option<::fx_runtime::Tensor>>>  @ src/lib.rs:13 as part.last in Net + Part[part]
+              %last_4 = host.mutate["replace", state](host.lock(%last_3), host.handle(%ys)) : option<tensor>  @ src/lib.rs:13 as replace in Net + Part[part]
+              %choice = match(%last_4) : tensor  @ src/lib.rs:14 as choice in Net + Part[part] {
+                "Some(%0)" (last_5: tensor  @ src/lib.rs:14 as last in Net + Part[part]) {
+                  %add = add(%ys, last_5) : tensor  @ src/lib.rs:14 as add in Net + Part[part]
                   yield %add  @ src/lib.rs:14 as yield in Net + Part[part]
                 }
                 "None" {
@@ -137,4 +139,43 @@ impl Net {
               yield %mul  @ src/lib.rs:17 as output in Net
             }"#]],
     );
+}
+
+#[test]
+fn a_copy_of_what_is_written_to_elsewhere_is_refused() {
+    let diags = Diagnostics::new();
+    let index = scan::text(
+        r#"
+use fx_runtime::{Module, Tensor, nn, traceable};
+
+#[derive(Module)]
+struct Net { part: Part }
+
+#[derive(Module)]
+struct Part { fc: nn::Linear, calls: i64 }
+
+impl Part {
+    fn forward(&mut self, xs: &Tensor) -> Tensor {
+        self.calls += 1;
+        self.fc.forward(xs)
+    }
+
+    fn name(&self) -> String {
+        format!("{}", self.calls)
+    }
+}
+
+#[traceable]
+impl Net {
+    fn forward(&mut self, xs: &Tensor) -> Tensor {
+        let ys = self.part.forward(xs);
+        let calls: i64 = self.part.name().parse().unwrap();
+        ys + calls
+    }
+}"#,
+        &diags,
+    );
+    let item = index.fns.iter().position(|function| function.key.is_some()).expect("an entry");
+    let left = trace::item(&index, item, &diags).left.expect("no frozen type").diagnostic(&index.fns[item]);
+    expect!["`Net` gets no frozen type and stays as it is: `forward` takes `&mut self`, and its writes cannot be followed: src/lib.rs:25: the method `unwrap`; the code would have a copy of `part`, which other code writes to"].assert_eq(&left.message);
 }

@@ -118,6 +118,7 @@ pub fn rust(op: &HostOp, args: &[Arg], read: Read<'_>) -> String {
         HostOp::UnwrapMut(message) => format!("{}.as_mut().{}", text(0), unwrap(message.as_deref())),
         HostOp::UnwrapBorrow => format!("{}.as_deref_mut().unwrap()", text(0)),
         HostOp::EndMut(end) => format!("{}.{end}_mut().unwrap()", text(0)),
+        HostOp::Interior => format!("{}.get_mut()", text(0)),
         HostOp::MutSlice => format!("{}.as_mut_slice()", text(0)),
         HostOp::ItemRef => format!("&{}[{}]", text(0), text(1)),
         HostOp::Slice(dots) => format!("&{}[{}{dots}{}]", text(0), end(args.get(1), read), end(args.get(2), read)),

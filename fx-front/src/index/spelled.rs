@@ -2,7 +2,7 @@
 
 use crate::syntax::path_text;
 
-use super::{Index, Name, Resolved, Ty, from_root};
+use super::{Index, Name, Resolved, Ty, from_root, types::interior_of};
 
 /// A type that has a path which means the same everywhere.
 #[derive(Debug)]
@@ -66,6 +66,11 @@ impl Index {
             Resolved::External(_) if self.path_is_tensor(module, path) => ("::fx_runtime::Tensor".to_owned(), true),
             Resolved::External(_) if is_scalar => (name, true),
             Resolved::External(_) if known.is_some() => (known?.1.to_owned(), true),
+            Resolved::External(full) if interior_of(&full).is_some() => {
+                // What is in a `Cell` is copied where it is a number alone.
+                let is_known = name == "RefCell" || args.iter().all(|arg| fx_ir::scalar::is_scalar(&arg.text));
+                (format!("::std::cell::{}", interior_of(&full)?), is_known)
+            }
             Resolved::External(full) if ["nn::LSTMState", "nn::GRUState"].iter().any(|state| full.ends_with(state)) => {
                 (format!("::fx_runtime::nn::{name}"), true)
             }

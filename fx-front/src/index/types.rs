@@ -26,6 +26,8 @@ pub enum Ty {
     List(Box<Ty>),
     /// A tuple.
     Tuple(Vec<Ty>),
+    /// A `RefCell` or a `Cell`, whose content is written to behind a shared reference.
+    Interior(&'static str, Box<Ty>),
     /// `bool`, of the parameter that is the mode of a forward, and so of the model.
     Mode,
     /// Any other type by its full spelling.
@@ -118,11 +120,20 @@ impl Index {
             "Vec" | "VecDeque" => return Ty::List(Box::new(argument(0))),
             // A number behind a pointer is read through it, which a field of that type does not show.
             "Box" | "Arc" | "Rc" if is_scalar(&argument(0)) => return Ty::Unknown,
-            "Box" | "Arc" | "Rc" => return argument(0),
+            // What several own is not one field's state.
+            "Box" | "Arc" | "Rc" => {
+                return match argument(0) {
+                    Ty::Interior(name, _) => Ty::Rust(format!("::std::cell::{name}")),
+                    held => held,
+                };
+            }
             "Cow" if matches!(argument(0), Ty::List(_)) && self.is_external(module, path) => return argument(0),
             _ => {}
         }
         match self.resolve(module, &path_text(path)) {
+            Resolved::External(full) if interior_of(&full).is_some() => {
+                interior_of(&full).map_or(Ty::Unknown, |name| self.interior(name, argument(0)))
+            }
             Resolved::Item(_, _, Name::Struct(id)) if !self.structs[id].is_generic() => Ty::Struct(id),
             Resolved::Item(_, _, Name::Struct(id)) => {
                 self.named_instance(id, module, owner, &last.arguments).map_or(Ty::Unknown, Ty::Struct)
@@ -146,6 +157,24 @@ impl Index {
         matches!(self.resolve(module, &path_text(path)), Resolved::External(_))
     }
 
+    /// Whether it is, or holds, a part of a model that has a forward of its own.
+    pub(crate) fn is_module(&self, ty: &Ty) -> bool {
+        match ty {
+            Ty::Leaf(_) => true,
+            Ty::Struct(id) => self.structs[*id].is_module,
+            Ty::Option(inner) | Ty::List(inner) | Ty::Interior(_, inner) => self.is_module(inner),
+            Ty::Tuple(parts) => parts.iter().any(|part| self.is_module(part)),
+            _ => false,
+        }
+    }
+
+    /// A `RefCell` or a `Cell`. What is in a `Cell` can be looked at where it is a number alone, and a layer is state of
+    /// its own.
+    fn interior(&self, name: &'static str, held: Ty) -> Ty {
+        let is_known = held != Ty::Unknown && (name == "RefCell" || is_scalar(&held)) && !self.is_module(&held);
+        if is_known { Ty::Interior(name, Box::new(held)) } else { Ty::Rust(format!("::std::cell::{name}")) }
+    }
+
     /// How the type is written so that it means the same everywhere in the crate; `None` when that is not known.
     pub fn spelling(&self, ty: &Ty) -> Option<String> {
         Some(match ty {
@@ -166,6 +195,7 @@ impl Index {
                 let parts: Option<Vec<String>> = parts.iter().map(|part| self.spelling(part)).collect();
                 format!("({},)", parts?.join(", "))
             }
+            Ty::Interior(name, inner) => format!("::std::cell::{name}<{}>", self.spelling(inner)?),
             Ty::Mode => "bool".to_owned(),
             Ty::Rust(spelling) => spelling.clone(),
         })
@@ -193,11 +223,19 @@ impl Index {
             Ty::Result(inner) => self.ir_type(inner),
             Ty::List(inner) => fx_ir::Type::List(Box::new(self.ir_type(inner))),
             Ty::Tuple(parts) => fx_ir::Type::Tuple(parts.iter().map(|part| self.ir_type(part)).collect()),
+            Ty::Interior(..) => self.spelling(ty).map_or(fx_ir::Type::Unknown, fx_ir::Type::rust),
             Ty::Mode => fx_ir::Type::rust("bool"),
             Ty::Rust(spelling) if spelling == "float" => fx_ir::Type::rust("f64"),
             Ty::Rust(spelling) => fx_ir::Type::rust(spelling),
         }
     }
+}
+
+/// The type of the standard library's of that path that is written to behind a shared reference.
+pub(super) fn interior_of(path: &str) -> Option<&'static str> {
+    let (module, name) = path.rsplit_once("::")?;
+    let is_std = ["std::cell", "core::cell"].iter().any(|cell| module.trim_start_matches("::") == *cell);
+    ["RefCell", "Cell"].into_iter().find(|known| is_std && *known == name)
 }
 
 /// The dimensions of `Conv<[i64; 2]>`, which is `Conv2D`.

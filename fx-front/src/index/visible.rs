@@ -71,7 +71,9 @@ impl Index {
     pub fn private_type(&self, from: &str, ty: &Ty) -> bool {
         match ty {
             Ty::Struct(id) => !self.is_visible(from, &self.structs[*id].module, &self.structs[*id].name),
-            Ty::Option(inner) | Ty::Result(inner) | Ty::List(inner) => self.private_type(from, inner),
+            Ty::Option(inner) | Ty::Result(inner) | Ty::List(inner) | Ty::Interior(_, inner) => {
+                self.private_type(from, inner)
+            }
             Ty::Tuple(parts) => parts.iter().any(|part| self.private_type(from, part)),
             Ty::Rust(spelling) => paths(spelling).any(|(module, name)| !self.is_visible(from, module, name)),
             Ty::Unknown | Ty::Tensor | Ty::Mode | Ty::Leaf(_) => false,
@@ -86,6 +88,13 @@ impl Index {
             self.gather(&self.field_ty(id, field), &mut all);
         }
         all.contains(&(item.module.clone(), item.name.clone()))
+    }
+
+    /// The paths of the crate's types that a value of the type consists of, to whatever depth, its own included.
+    pub(crate) fn consists_of(&self, ty: &Ty) -> Vec<String> {
+        let mut all = BTreeSet::new();
+        self.gather(ty, &mut all);
+        all.into_iter().map(|(module, name)| format!("{module}::{name}")).collect()
     }
 
     /// Every type of the crate that a value consists of, by module and name.
@@ -111,7 +120,7 @@ impl Index {
                     }
                 }
             }
-            Ty::Option(inner) | Ty::Result(inner) | Ty::List(inner) => self.gather(inner, all),
+            Ty::Option(inner) | Ty::Result(inner) | Ty::List(inner) | Ty::Interior(_, inner) => self.gather(inner, all),
             Ty::Tuple(parts) => {
                 for part in parts {
                     self.gather(part, all);

@@ -30,6 +30,7 @@ use proc_macro2::Span;
 
 use self::{
     env::Env,
+    opaque::state_copies::{StateAccess, conflict},
     place::state_cell::Fields,
     tracer::{Frame, OnError, Tracer, application},
     value::{RefKind, Val},
@@ -60,6 +61,8 @@ pub struct Traced {
     pub opaque: Vec<OpaquePiece>,
     /// The functions of parts that are called by their own frozen types, by position in [`Index::fns`], once a call.
     pub parts: Vec<usize>,
+    /// Whether code that is kept as opaque code has a copy of a part of the model with fields that calls may write to.
+    pub copies_state: bool,
     /// The functions that were inlined or tried to be, by position in [`Index::fns`].
     pub inlined: BTreeSet<usize>,
 }
@@ -90,7 +93,7 @@ fn unsupported<T>(span: Span, reason: impl Into<String>) -> Result<T> {
 
 /// Traces the item. Faults go to `diags`; the graph is whole in any case.
 pub fn item(index: &Index, item: usize, diags: &Diagnostics) -> Traced {
-    one(index, item, diags, Manner::inlined(&Outlined::new()), &mut Fields::new())
+    all(index, &[item], diags, Manner::inlined(&Outlined::new())).remove(0)
 }
 
 /// Traces functions of one type that are frozen together: what one of them writes to is state for all of them.
@@ -148,16 +151,41 @@ fn all(index: &Index, items: &[usize], diags: &Diagnostics, manner: Manner<'_>) 
     let mut kept = Fields::new();
     loop {
         let (told, known) = (Diagnostics::new(), kept.len());
-        let traced: Vec<Traced> = items.iter().map(|&item| one(index, item, &told, manner, &mut kept)).collect();
-        if kept.len() == known || items.len() == 1 {
-            told.into_sorted().into_iter().for_each(|one| diags.push(one));
-            return traced;
+        let (mut traced, accesses): (Vec<Traced>, Vec<_>) =
+            items.iter().map(|&item| one(index, item, &told, manner, &mut kept)).unzip();
+        if kept.len() > known && items.len() > 1 {
+            continue;
         }
+        if let Some(reason) = conflict(&accesses).filter(|_| manner.opaque_because.is_none()) {
+            if is_interior(index, &kept) && traced.iter().all(|traced| !traced.signature.is_mut) {
+                return all(index, items, diags, Manner { opaque_because: Some(&reason), ..manner });
+            }
+            for traced in traced.iter_mut().filter(|traced| traced.left.is_none()) {
+                let span = index.fns[traced.item].block.brace_token.span.open();
+                traced.left = Some(Left::state(span, &traced.signature, &reason));
+            }
+        }
+        told.into_sorted().into_iter().for_each(|one| diags.push(one));
+        return traced;
     }
 }
 
+/// Whether the fields are written to behind a shared reference alone.
+fn is_interior(index: &Index, fields: &Fields) -> bool {
+    fields.iter().all(|(owner, name)| {
+        let field = index.field(*owner, name);
+        field.is_some_and(|field| matches!(index.field_ty(*owner, field), Ty::Interior(..)))
+    })
+}
+
 /// Traces the item, where fields that functions write to may be known; those that it writes to come to these.
-fn one(index: &Index, item: usize, diags: &Diagnostics, manner: Manner<'_>, kept: &mut Fields) -> Traced {
+fn one(
+    index: &Index,
+    item: usize,
+    diags: &Diagnostics,
+    manner: Manner<'_>,
+    kept: &mut Fields,
+) -> (Traced, Vec<StateAccess>) {
     let function = &index.fns[item];
     let owner = function.owner.as_ref().map(|owner| index.ty(&function.module, None, owner));
     let model = match owner {
@@ -173,11 +201,13 @@ fn one(index: &Index, item: usize, diags: &Diagnostics, manner: Manner<'_>, kept
         (tracer.outlined, tracer.training) = (Some(manner.outlined), manner.training);
         tracer.entry(&signature, &owner, manner.opaque_because);
         if tracer.found.is_empty() {
-            let opaque = tracer.opaque_pieces();
+            let (opaque, accesses) = (tracer.opaque_pieces(), tracer.state_accesses());
             let left = tracer.left.or_else(|| Left::borrows(index, &tracer.graph, function));
             let (graph, parts, inlined) = (tracer.graph, tracer.parts, tracer.inlined);
             told.into_sorted().into_iter().for_each(|one| diags.push(one));
-            return Traced { graph, signature, model, item, left, opaque, parts, inlined };
+            let copies_state = accesses.iter().any(StateAccess::is_copy);
+            let traced = Traced { graph, signature, model, item, left, opaque, parts, copies_state, inlined };
+            return (traced, accesses);
         }
         // What was read of such a field before its first write has to be read anew.
         kept.append(&mut tracer.found);

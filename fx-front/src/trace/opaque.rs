@@ -2,6 +2,7 @@
 
 pub(in crate::trace) mod capture;
 pub(in crate::trace) mod capture_place;
+pub(in crate::trace) mod state_copies;
 pub(in crate::trace) mod statement;
 pub(in crate::trace) mod template;
 pub(in crate::trace) mod weight;
@@ -166,8 +167,7 @@ impl Tracer<'_> {
         let writes = self.writes(expr);
         self.spill_variables(&writes, span)?;
         let inner = bound_names(expr);
-        let handed_back = writes.iter().filter(|name| !inner.contains(*name)).flat_map(|name| self.tensors_of(name));
-        let handed_back = handed_back.collect();
+        let handed_back = writes.iter().flat_map(|name| self.tensors_of(name)).collect();
         let expr = &with_handles(expr, handed_back);
         self.keeps_parts(expr, &writes, span)?;
         let mut capture = Capture::default();

@@ -13,6 +13,7 @@ pub(in crate::trace) mod compound;
 pub(in crate::trace) mod exchange;
 pub(in crate::trace) mod field;
 pub(in crate::trace) mod indexing;
+pub(in crate::trace) mod interior;
 pub(in crate::trace) mod local_place;
 pub(in crate::trace) mod may_borrow;
 pub(in crate::trace) mod own_option;
@@ -111,8 +112,10 @@ impl Place {
     /// A part of it, one step further.
     pub(in crate::trace) fn within(&self, step: Projection, ty: Ty) -> Place {
         let mut inner = self.clone();
+        // Of a cell it was said what is in it.
+        let is_vec = self.is_vec && step == Projection::Interior;
         inner.projection.push(step);
-        Place { ty, is_vec: false, ..inner }
+        Place { ty, is_vec, ..inner }
     }
 
     /// The element of the list at a number.

@@ -79,6 +79,7 @@ impl HostOp {
             | HostOp::Deref
             | HostOp::UnwrapMut(_)
             | HostOp::UnwrapBorrow
+            | HostOp::Interior
             | HostOp::MutSlice
             | HostOp::Unwrap(_)
             | HostOp::UnwrapRef(_)

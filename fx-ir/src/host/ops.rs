@@ -166,6 +166,8 @@ host_ops! {
     UnwrapBorrow = "unwrap_borrow" Place;
     /// The `first` or the `last` element of a list.
     EndMut(String) = "end_mut" Place;
+    /// What a `RefCell` or a `Cell` holds: `$0.get_mut()`.
+    Interior = "interior" Place;
     /// `$0.as_mut_slice()`.
     MutSlice = "mut_slice" Place;
     /// `&$0[$1]`.

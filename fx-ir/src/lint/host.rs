@@ -208,6 +208,7 @@ fn is_behind(expr: &Expr) -> bool {
         | HostOp::Lock
         | HostOp::UnwrapMut(_)
         | HostOp::UnwrapBorrow
+        | HostOp::Interior
         | HostOp::EndMut(_) => true,
         HostOp::Field(_) => expr.args.first().and_then(Arg::expr).is_some_and(is_behind),
         _ => false,

@@ -56,6 +56,8 @@ pub(super) fn part_of(index: &Index, all: &[Traced], optimized: &[Graph]) -> Opt
     let (first, last) = (function.place(function.sig.span()), function.place(function.block.brace_token.span.close()));
     let reached = places_of(&traced.graph);
     let own = reached.range(first..=last).cloned().collect();
+    // A caller could have another copy of the part.
+    let is_plain = is_plain && !traced.copies_state;
     (is_plain && steps >= SMALL).then_some((traced.item, Part { name, call, own, reached }))
 }
 

@@ -5,6 +5,7 @@
 //! generated code that mean the same field share one cell. A forward has its model to itself, so that no cell is ever
 //! waited for; it has a lock because it is shared.
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::fmt;
 use std::marker::PhantomData;
@@ -187,6 +188,21 @@ element_by_element!(Vec, VecDeque);
 impl<T: CellValue> CellValue for Option<T> {
     fn with_tensors(&self, tensor: &mut dyn FnMut(&Tensor) -> Result<Tensor, Error>) -> Result<Self, Error> {
         self.as_ref().map(|one| one.with_tensors(tensor)).transpose()
+    }
+}
+
+/// What is borrowed to be written to while a model is frozen is refused.
+impl<T: CellValue> CellValue for RefCell<T> {
+    fn with_tensors(&self, tensor: &mut dyn FnMut(&Tensor) -> Result<Tensor, Error>) -> Result<Self, Error> {
+        let held =
+            self.try_borrow().map_err(|_| Error::Refused("a `RefCell` that is borrowed is not copied".to_owned()))?;
+        held.with_tensors(tensor).map(RefCell::new)
+    }
+}
+
+impl<T: CellValue + std::marker::Copy> CellValue for std::cell::Cell<T> {
+    fn with_tensors(&self, tensor: &mut dyn FnMut(&Tensor) -> Result<Tensor, Error>) -> Result<Self, Error> {
+        self.get().with_tensors(tensor).map(Self::new)
     }
 }
 

@@ -215,7 +215,12 @@ impl<'m> Interpreter<'m> {
             },
             // As a variable of generated code, such a place is a mutable reference.
             Op::Host(Host {
-                op: op @ (HostOp::UnwrapMut(_) | HostOp::UnwrapBorrow | HostOp::EndMut(_) | HostOp::MutSlice),
+                op:
+                    op @ (HostOp::UnwrapMut(_)
+                    | HostOp::UnwrapBorrow
+                    | HostOp::EndMut(_)
+                    | HostOp::Interior
+                    | HostOp::MutSlice),
                 ..
             }) => self.arg(&HostOp::RefMut.of([op.clone().of(node.args.iter().cloned())])),
             Op::Host(host) => eval::eval_typed(&host.op, &node.args, &node.ty, &mut self.variables, &mut self.machine),

@@ -101,6 +101,7 @@ fn referred(module: &GraphModule) -> NodeSet {
                 | HostOp::EndMut(_)
                 | HostOp::UnwrapMut(_)
                 | HostOp::UnwrapBorrow
+                | HostOp::Interior
                 | HostOp::Lock
         )
     };

@@ -1,5 +1,6 @@
 //! What is not a tensor, as text that reads back to the same value: numbers to the last bit, lists, options.
 
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
@@ -37,6 +38,27 @@ impl<T: State> State for Option<T> {
     fn load(from: &mut Loader) -> Result<Self> {
         let present: bool = from.noted(PRESENT)?;
         present.then(|| T::load(from)).transpose()
+    }
+}
+
+/// What is in it.
+impl<T: State> State for RefCell<T> {
+    fn save(&self, to: &mut Saver) -> Result<()> {
+        self.borrow().save(to)
+    }
+
+    fn load(from: &mut Loader) -> Result<Self> {
+        T::load(from).map(Self::new)
+    }
+}
+
+impl<T: State + Copy> State for Cell<T> {
+    fn save(&self, to: &mut Saver) -> Result<()> {
+        self.get().save(to)
+    }
+
+    fn load(from: &mut Loader) -> Result<Self> {
+        T::load(from).map(Self::new)
     }
 }
 

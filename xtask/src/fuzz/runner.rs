@@ -37,9 +37,11 @@ macro_rules! stateful {
     ($net:ident, |$model:ident, $variant:ident, $x:ident, $y:ident| $call:expr) => {
         pub fn eager() {
             for $variant in 0..3usize {
+                // The same numbers as beside the frozen model, as often as that is called.
+                let inputs = crate::inputs();
                 let (_vs, mut $model) = crate::check::root(|p| $net::new(p, $variant));
-                // As often as the frozen model is called.
-                for ($x, $y) in crate::inputs().iter_mut().chain(&mut crate::inputs()) {
+                for (x, y) in inputs.iter().chain(&inputs) {
+                    let ($x, $y) = (&mut x.copy(), &mut y.copy());
                     let _ = tch::no_grad(|| $call);
                 }
             }

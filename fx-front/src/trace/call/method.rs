@@ -125,6 +125,9 @@ impl Tracer<'_> {
         if let Some(held) = self.filled_option(call)? {
             return self.expr(&held).map(Some);
         }
+        if let Some(value) = self.interior_method(call)? {
+            return Ok(Some(value));
+        }
         if let Some(value) = self.place_method(call)? {
             return Ok(Some(value));
         }

@@ -3,7 +3,7 @@
 //! `self.fc` becomes `(*self_fc)`, `Self` the model's type, and a variable that can only be reached where it is a
 //! placeholder for that place.
 
-use crate::syntax::{format_names, is_compound};
+use crate::syntax::{bound_names, format_names, is_compound, names_of};
 use std::collections::BTreeSet;
 
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
@@ -236,6 +236,18 @@ impl Handles {
         name.is_some_and(|name| self.0.contains(&name))
     }
 
+    /// Visits code in which these names stand for other variables.
+    fn within(&mut self, bound: &BTreeSet<String>, visit: impl FnOnce(&mut Self)) {
+        let outer = self.0.clone();
+        self.hide(bound);
+        visit(self);
+        self.0 = outer;
+    }
+
+    fn hide(&mut self, bound: &BTreeSet<String>) {
+        self.0.retain(|name| !bound.contains(name.split('.').next().unwrap_or(name)));
+    }
+
     /// What is looked at or written where it is.
     fn place(&mut self, expr: &mut syn::Expr) {
         if !self.is_one(expr) {
@@ -245,6 +257,49 @@ impl Handles {
 }
 
 impl VisitMut for Handles {
+    fn visit_block_mut(&mut self, block: &mut syn::Block) {
+        let outer = self.0.clone();
+        for stmt in &mut block.stmts {
+            self.visit_stmt_mut(stmt);
+            if let syn::Stmt::Local(local) = stmt {
+                self.hide(&names_of(&local.pat));
+            }
+        }
+        self.0 = outer;
+    }
+
+    fn visit_arm_mut(&mut self, arm: &mut syn::Arm) {
+        self.within(&names_of(&arm.pat), |inner| {
+            if let Some((_, guard)) = &mut arm.guard {
+                inner.visit_expr_mut(guard);
+            }
+            inner.visit_expr_mut(&mut arm.body);
+        });
+    }
+
+    fn visit_expr_closure_mut(&mut self, closure: &mut syn::ExprClosure) {
+        let bound = closure.inputs.iter().flat_map(names_of).collect();
+        self.within(&bound, |inner| inner.visit_expr_mut(&mut closure.body));
+    }
+
+    fn visit_expr_for_loop_mut(&mut self, each: &mut syn::ExprForLoop) {
+        self.visit_expr_mut(&mut each.expr);
+        self.within(&names_of(&each.pat), |inner| inner.visit_block_mut(&mut each.body));
+    }
+
+    fn visit_expr_if_mut(&mut self, branch: &mut syn::ExprIf) {
+        self.visit_expr_mut(&mut branch.cond);
+        self.within(&bound_names(&branch.cond), |inner| inner.visit_block_mut(&mut branch.then_branch));
+        if let Some((_, otherwise)) = &mut branch.else_branch {
+            self.visit_expr_mut(otherwise);
+        }
+    }
+
+    fn visit_expr_while_mut(&mut self, each: &mut syn::ExprWhile) {
+        self.visit_expr_mut(&mut each.cond);
+        self.within(&bound_names(&each.cond), |inner| inner.visit_block_mut(&mut each.body));
+    }
+
     fn visit_expr_mut(&mut self, expr: &mut syn::Expr) {
         match expr {
             moved if self.is_one(moved) => *moved = syn::parse_quote!(#moved.shallow_clone()),

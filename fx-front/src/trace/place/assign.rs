@@ -9,6 +9,11 @@ use crate::trace::{Result, Tracer, Val, unsupported};
 impl Tracer<'_> {
     /// `place = value`.
     pub(in crate::trace) fn assign(&mut self, assign: &syn::ExprAssign) -> Result<Val> {
+        if is_default(&assign.right)
+            && let Some(place) = self.place(&assign.left, true)?
+        {
+            return self.exchanged_for(&place, "take", None, assign.span()).map(|_| Val::Unit);
+        }
         let value = match self.handed_reference(&assign.right) {
             Some(place) => place,
             None => self.expr(&assign.right)?,
@@ -59,5 +64,15 @@ impl Tracer<'_> {
             Some(place) => self.write(&place, value, span),
             None => unsupported(target.span(), "an assignment to something other than a variable"),
         }
+    }
+}
+
+/// `Default::default()`, whose type what it is assigned to says.
+fn is_default(expr: &syn::Expr) -> bool {
+    match expr {
+        syn::Expr::Call(syn::ExprCall { func, args, .. }) if args.is_empty() => {
+            matches!(&**func, syn::Expr::Path(path) if path.qself.is_none() && path_text(&path.path) == "Default::default")
+        }
+        _ => false,
     }
 }

@@ -6,7 +6,14 @@ use syn::spanned::Spanned;
 
 use crate::syntax::{effects::is_mutator, is_chain, peeled};
 use crate::trace::types::ty::is_copy;
-use crate::trace::{Result, Tracer, Ty, Val, place::Place, unsupported};
+use crate::trace::{
+    Result, Tracer, Ty, Val,
+    place::{
+        Place,
+        interior::{self, behind},
+    },
+    unsupported,
+};
 
 impl Tracer<'_> {
     /// `self.cache = value`.
@@ -61,6 +68,11 @@ impl Tracer<'_> {
     pub(in crate::trace) fn place_of_values(&mut self, expr: &syn::Expr) -> Result<Option<Place>> {
         if let Some(borrowed) = self.behind_mut(expr)? {
             return Ok(Some(borrowed));
+        }
+        if let syn::Expr::MethodCall(call) = behind(expr)
+            && interior::is_borrow(call)
+        {
+            return self.interior(&call.receiver);
         }
         let is_field = matches!(peeled(expr), syn::Expr::Field(_) | syn::Expr::Index(_));
         if !is_field || !self.is_stateful() || !is_chain(expr) || self.is_module(&self.chain_ty(expr)) {

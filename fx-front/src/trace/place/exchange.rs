@@ -1,7 +1,7 @@
 //! What takes a value out of a place and leaves another in it: `mem::take`, `mem::replace`, `mem::swap`, and what fills an
 //! option where it is empty.
 
-use fx_ir::{Arg, HostOp};
+use fx_ir::Arg;
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
@@ -39,13 +39,8 @@ impl Tracer<'_> {
             let is_made = matches!(target, syn::Expr::MethodCall(_)) && value.is_empty();
             return if is_made { self.expr(target).map(Some) } else { self.taken_of_local(target, value, span) };
         };
-        let mut operands = vec![HostOp::RefMut.on(place.target())];
-        for arg in value {
-            let value = self.expr(arg)?;
-            operands.push(self.stored_operand(&place, &value, span)?);
-        }
-        let op = HostOp::Exchange(function.to_owned());
-        Ok(Some(self.on_place(&place, op, operands, function, place.ty.clone(), span)))
+        let value = value.first().map(|value| self.expr(value)).transpose()?;
+        self.exchanged_for(&place, function, value.as_ref(), span).map(Some)
     }
 
     fn taken_of_local(&mut self, target: &syn::Expr, value: &[&syn::Expr], span: Span) -> Result<Option<Val>> {

@@ -17,6 +17,8 @@ pub(in crate::trace) enum Projection {
     Borrowed,
     /// The first or the last element of a list.
     End(End),
+    /// What a `RefCell` or a `Cell` holds.
+    Interior,
     /// A list as a slice.
     Slice,
 }
@@ -24,7 +26,10 @@ pub(in crate::trace) enum Projection {
 impl Projection {
     /// Whether it yields a reference to the part, which is dereferenced to reach it.
     pub(in crate::trace) fn yields_reference(&self) -> bool {
-        matches!(self, Projection::Some | Projection::Borrowed | Projection::End(_) | Projection::Slice)
+        matches!(
+            self,
+            Projection::Some | Projection::Borrowed | Projection::End(_) | Projection::Interior | Projection::Slice
+        )
     }
 
     /// The part of what `base` is.
@@ -35,6 +40,7 @@ impl Projection {
             Projection::Some => HostOp::UnwrapMut(None).on(base),
             Projection::Borrowed => HostOp::UnwrapBorrow.on(base),
             Projection::End(end) => HostOp::EndMut(end.name().to_owned()).on(base),
+            Projection::Interior => HostOp::Interior.on(base),
             Projection::Slice => HostOp::MutSlice.on(base),
         }
     }

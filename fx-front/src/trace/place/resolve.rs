@@ -9,7 +9,7 @@ use syn::{Expr, spanned::Spanned};
 use crate::syntax::{element_access::ElementAccess, is_chain, peeled};
 use crate::trace::{
     Result, Tracer, Ty, Val,
-    place::{Place, Projection, Root, is_plain},
+    place::{Place, Projection, Root, interior, is_plain},
     tensor::operator,
     unsupported,
 };
@@ -35,6 +35,7 @@ impl Tracer<'_> {
             syn::Expr::MethodCall(call) if matches!(call.method.to_string().as_str(), "unwrap" | "expect") => {
                 Ok(self.place_test(&call.receiver)?.map(|test| test.held))
             }
+            syn::Expr::MethodCall(call) if interior::is_borrow(call) => self.interior(&call.receiver),
             syn::Expr::MethodCall(call) => match self.filled_option(call)? {
                 Some(held) => self.place(&held, writes),
                 None => Ok(None),
@@ -99,13 +100,14 @@ impl Tracer<'_> {
         if let Some(outer) = self.place(&field.base, false)? {
             return self.part_of(&outer, &name, field.span()).map(Some);
         }
-        if !self.is_stateful() || !is_chain(&field.base) {
+        let is_interior = matches!(self.chain_ty(&syn::Expr::Field(field.clone())), Ty::Interior(..));
+        if !(self.is_stateful() || is_interior) || !is_chain(&field.base) {
             return Ok(None);
         }
         let mark = self.checkpoint();
         let base = self.expr(&field.base)?;
         if let (Val::Node(_, Ty::Struct(owner), _), Some(_)) = (&base, self.path_of(&base))
-            && (writes || self.is_kept(*owner, &name))
+            && (writes || is_interior || self.is_kept(*owner, &name))
         {
             return self.cell(&base, &name, field.span()).map(Some);
         }

@@ -47,7 +47,8 @@ impl Tracer<'_> {
         let label = self.path_of(base).map_or_else(|| name.to_owned(), |path| join_path(&path, name));
         let (text, is_plain) = (spelled.text, spelled.is_plain);
         let store = if is_plain { "" } else { ", ::fx_runtime::frozen::Foreign" };
-        let is_vec = matches!(syn::parse_str(&text), Ok(syn::Type::Path(path)) if path.path.segments[0].ident == "Vec");
+        let held = text.strip_prefix("::std::cell::RefCell<").unwrap_or(&text);
+        let is_vec = held.starts_with("Vec<");
         let kept = format!("::fx_runtime::frozen::StateCell<{text}{store}>");
         let op = if is_plain { HostOp::Cell(text) } else { HostOp::ForeignCell((text, label.clone())) };
         let attr = self.push_labelled(Op::GetAttr(name.to_owned()), vec![(*id).into()], name, &label, ty.clone(), span);
@@ -66,18 +67,19 @@ impl Tracer<'_> {
         span: Span,
     ) -> Result<Option<Val>> {
         let Val::Node(_, Ty::Struct(owner), _) = receiver else { return Ok(None) };
-        if !self.is_stateful() || self.path_of(receiver).is_none() {
-            return Ok(None);
-        }
         let field = self.index.field(*owner, name);
         let ty = field.map_or(Ty::Unknown, |field| self.index.field_ty(*owner, field));
+        let is_interior = matches!(ty, Ty::Interior(..));
+        if !(self.is_stateful() || is_interior) || self.path_of(receiver).is_none() {
+            return Ok(None);
+        }
         // What writes to a value of the standard library's is known by name; what a type of the crate's own does is not.
         let module = &self.index.structs[*owner].module;
         let spelled = field.and_then(|field| self.index.spelled(self.home(), module, &field.ty));
         let is_plain = is_copy(&ty) || spelled.is_some_and(|spelled| spelled.is_plain);
         // What writes to a variable store is known by name, too.
         let only_read = self.is_module(&ty) || is_plain || is_store(&ty) || self.only_looks(&ty);
-        if !written && !self.is_kept(*owner, name) && only_read {
+        if !written && !self.is_kept(*owner, name) && !is_interior && only_read {
             return Ok(None);
         }
         self.cell(receiver, name, span).map(|place| Some(place.root))

@@ -123,13 +123,7 @@ impl Tracer<'_> {
 
     /// Whether it is, or holds, a part of the model that has a forward of its own.
     pub(in crate::trace) fn is_module(&self, ty: &Ty) -> bool {
-        match ty {
-            Ty::Leaf(_) => true,
-            Ty::Struct(id) => self.index.structs[*id].is_module,
-            Ty::Option(inner) | Ty::List(inner) => self.is_module(inner),
-            Ty::Tuple(parts) => parts.iter().any(|part| self.is_module(part)),
-            _ => false,
-        }
+        self.index.is_module(ty)
     }
 
     pub(in crate::trace) fn is_kept(&self, owner: usize, name: &str) -> bool {

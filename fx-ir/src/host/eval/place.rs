@@ -43,7 +43,7 @@ impl<M: Machine> Evaluator<'_, M> {
             (HostOp::EndMut(end), [base]) => self.place(base)?.then(Step::End { last: end == "last" }),
             (HostOp::UnwrapMut(message), [base]) => self.place(base)?.then(Step::Unwrap(message.clone())),
             (HostOp::UnwrapBorrow, [base]) => self.place(base)?.then(Step::Unwrap(None)).then(Step::Deref),
-            (HostOp::Deref | HostOp::MutSlice | HostOp::Ref | HostOp::RefMut, [base]) => {
+            (HostOp::Deref | HostOp::Interior | HostOp::MutSlice | HostOp::Ref | HostOp::RefMut, [base]) => {
                 self.place(base)?.then(Step::Deref)
             }
             (HostOp::Lock, [cell]) => match self.operand(cell)? {

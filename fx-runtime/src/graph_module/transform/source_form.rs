@@ -81,6 +81,7 @@ fn changed_by(op: &HostOp, args: &[Arg], changing: &mut NodeSet) {
             | HostOp::RefMut
             | HostOp::UnwrapMut(_)
             | HostOp::UnwrapBorrow
+            | HostOp::Interior
             | HostOp::EndMut(_)
             | HostOp::MutSlice
     );

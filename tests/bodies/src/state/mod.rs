@@ -2,6 +2,7 @@
 
 pub mod behind_traits;
 pub mod handed_in_and_out;
+pub mod interior;
 pub mod kept;
 pub mod lent;
 pub mod optional;

@@ -1,6 +1,5 @@
-//! Values behind pointers and in cells that code which is not understood reads, and elements of lists at places.
+//! Values behind pointers that code which is not understood reads, and elements of lists at places.
 
-use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -56,24 +55,6 @@ impl SharedPlans {
     }
 }
 
-/// A cell of a tensor that every call writes.
-#[derive(Debug, Module)]
-pub struct Celled {
-    fc: nn::Linear,
-    last: RefCell<Option<(Tensor, Tensor)>>,
-}
-
-#[cfg(test)]
-crate::check::understood!(Celled: 2 of 12);
-#[traceable]
-impl Celled {
-    pub fn forward(&self, xs: &Tensor) -> Tensor {
-        let ys = xs.apply(&self.fc).relu();
-        let last = self.last.replace(Some((ys.shallow_clone(), xs.shallow_clone())));
-        if let Some((a, b)) = last { ys + a * b } else { ys }
-    }
-}
-
 /// What a call keeps for the next.
 #[derive(Debug)]
 pub struct Kept {
@@ -125,17 +106,6 @@ mod tests {
             perhaps: Some(Rc::new(plan())),
         };
         agree!(make, [randn(&[2, 4])], |net, xs| net.forward(xs, &["ab".to_owned()]));
-    }
-
-    #[test]
-    fn celled() {
-        let make = |p: &nn::Path| Celled { fc: linear(p, "fc"), last: RefCell::new(None) };
-        let (_vs, net) = crate::check::root(make);
-        let frozen = net.freeze(&fx_runtime::Freeze::default()).expect("a cell is copied");
-        for rows in [2, 2, 1] {
-            let xs = randn(&[rows, 4]);
-            assert!(frozen.forward(&xs).allclose(&net.forward(&xs), 1e-5, 1e-6, false));
-        }
     }
 
     #[test]

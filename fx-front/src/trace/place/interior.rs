@@ -1,0 +1,101 @@
+//! Interior mutability: what a `RefCell` or a `Cell` in a field holds is a place behind the field's own, to which a forward
+//! by `&self` writes.
+//!
+//! A guard is the reference that it stands for. That a cell is borrowed twice, at which the user's code panics, is not
+//! asked.
+
+use std::rc::Rc;
+
+use fx_ir::HostOp;
+use syn::{Expr, ExprMethodCall, spanned::Spanned};
+
+use crate::syntax::peeled;
+use crate::trace::{
+    Result, Tracer, Ty, Val,
+    place::{Place, Projection, is_plain},
+};
+
+/// Whether the call could yield a guard, or a reference, to what a cell holds.
+pub(in crate::trace) fn is_borrow(call: &ExprMethodCall) -> bool {
+    call.args.is_empty() && ["borrow", "borrow_mut", "get_mut"].iter().any(|name| call.method == name)
+}
+
+/// The expression without stars before it.
+pub(in crate::trace) fn behind(expr: &Expr) -> &Expr {
+    match peeled(expr) {
+        Expr::Unary(syn::ExprUnary { op: syn::UnOp::Deref(_), expr, .. }) => behind(expr),
+        other => other,
+    }
+}
+
+impl Tracer<'_> {
+    /// What the cell holds that the expression names; `None` if it names none.
+    pub(in crate::trace) fn interior(&mut self, cell: &Expr) -> Result<Option<Place>> {
+        let mark = self.checkpoint();
+        if let Some(place) = self.place(cell, false)?
+            && let Ty::Interior(_, held) = place.ty.clone()
+        {
+            return Ok(Some(place.within(Projection::Interior, *held)));
+        }
+        self.rollback(mark);
+        Ok(None)
+    }
+
+    /// `cell.borrow_mut()` as a `let` holds it; `None` for anything else.
+    pub(in crate::trace) fn guarded(&mut self, expr: &Expr) -> Result<Option<Val>> {
+        match peeled(expr) {
+            Expr::MethodCall(call) if is_borrow(call) && call.method != "borrow" => {
+                Ok(self.interior(&call.receiver)?.map(|place| Val::Place(Rc::new(place))))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Whether to drop it does nothing but end a borrow, or the life of a tensor, early.
+    pub(in crate::trace) fn is_done_with(&self, dropped: &Expr) -> bool {
+        let Expr::Path(path) = dropped else { return false };
+        let value = path.path.get_ident().and_then(|name| self.env.read(&name.to_string()));
+        value.is_some_and(|value| matches!(value, Val::Place(_)) || is_plain(&value.ty()))
+    }
+
+    /// A method of a cell; `None` for any other call.
+    pub(in crate::trace) fn interior_method(&mut self, call: &ExprMethodCall) -> Result<Option<Val>> {
+        let (name, span) = (call.method.to_string(), call.span());
+        let is_known = match call.args.len() {
+            0 => is_borrow(call) || matches!(name.as_str(), "get" | "take"),
+            1 => matches!(name.as_str(), "set" | "replace"),
+            _ => false,
+        };
+        if !is_known {
+            return Ok(None);
+        }
+        let Some(place) = self.interior(&call.receiver)? else { return Ok(None) };
+        let Some(value) = call.args.first() else {
+            if name == "take" {
+                return self.exchanged_for(&place, "take", None, span).map(Some);
+            }
+            return self.value_of(place, "held", span).map(Some);
+        };
+        let value = self.expr(value)?;
+        if name == "set" {
+            return self.write(&place, &value, span).map(|_| Some(Val::Unit));
+        }
+        self.exchanged_for(&place, "replace", Some(&value), span).map(Some)
+    }
+
+    /// What the place held, which holds the value from there on, or nothing.
+    pub(in crate::trace) fn exchanged_for(
+        &mut self,
+        place: &Place,
+        function: &str,
+        value: Option<&Val>,
+        span: proc_macro2::Span,
+    ) -> Result<Val> {
+        let mut operands = vec![HostOp::RefMut.on(place.target())];
+        if let Some(value) = value {
+            operands.push(self.stored_operand(place, value, span)?);
+        }
+        let op = HostOp::Exchange(function.to_owned());
+        Ok(self.on_place(place, op, operands, function, place.ty.clone(), span))
+    }
+}
