@@ -13,7 +13,7 @@ impl Whole<'_, '_> {
 
     /// Whether a call of an entry writes to the frozen model.
     pub(super) fn writes_model(&self) -> bool {
-        self.0.iter().any(|entry| entry.traced.signature.is_mut)
+        self.0.iter().any(Emitter::writes_model)
     }
 
     /// Whether that is the name of one of the entries.

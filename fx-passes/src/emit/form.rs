@@ -25,8 +25,8 @@ impl Emitter<'_> {
         if self.field.is_some() {
             return Some("it has several entries".to_owned());
         }
-        if signature.is_mut {
-            return Some(format!("`{}` takes `&mut self`", signature.name));
+        if self.writes_model() {
+            return Some(format!("`{}` writes to the model", signature.name));
         }
         if ["graph", "graph_module"].iter().any(|method| self.entries.iter().any(|entry| entry == method)) {
             return Some("it has no instance graph".to_owned());

@@ -90,7 +90,7 @@ impl Emitter<'_> {
             None => "self.frame.graph_report()".to_owned(),
             Some(reason) => format!("::fx_runtime::GraphReport::never({reason:?})"),
         };
-        let reset = if signature.is_mut { "self.frame.reset_state()?;" } else { "" };
+        let reset = if self.writes_model() { "self.frame.reset_state()?;" } else { "" };
         format!(
             "::fx_runtime::warm_up!({frozen}::{method}({receiver}) calls \"try_{name}\", {pattern} in {item}, \
              {{ {} }}, self.try_{name}({}), {{ {reset} }} {report}.with_kernels_of(self));\n",

@@ -3,9 +3,18 @@
 use std::fmt::Write as _;
 
 use fx_front::key;
-use fx_ir::{Graph, Origin};
+use fx_ir::{Graph, HostOp, Origin};
 
-use super::entries::Whole;
+use super::{emitter::Emitter, entries::Whole};
+
+impl Emitter<'_> {
+    /// Whether calls write to fields of the model: by `&mut self`, or to what their cells hold.
+    pub(super) fn writes_model(&self) -> bool {
+        let is_cell = |op: &HostOp| matches!(op, HostOp::Cell(_) | HostOp::ForeignCell(_));
+        let nodes = self.graph.nodes();
+        self.traced.signature.is_mut || nodes.into_iter().any(|id| self.graph.node(id).op.host().is_some_and(is_cell))
+    }
+}
 
 impl Whole<'_, '_> {
     /// The impls by which the frozen type is written to a file and read again, and its own state taken back.

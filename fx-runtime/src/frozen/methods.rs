@@ -77,7 +77,7 @@ macro_rules! reset_state {
             /// # Errors
             /// When there is no memory for them.
             #[inline]
-            pub fn reset_state(&mut self) -> $crate::Result<()> {
+            pub fn reset_state(&self) -> $crate::Result<()> {
                 self.frame.reset_state()
             }
         }

@@ -1,6 +1,6 @@
 //! Functions and methods that the program calls.
 
-use super::{Helper, NAMES, Type, Writer, Yields};
+use super::{Helper, NAMES, Type, Writer, Yields, cells};
 
 /// What a helper takes behind `xs: &Tensor`, and what it yields.
 const SIGNATURES: &[(&[Type], Yields)] = &[
@@ -40,9 +40,9 @@ const LENT_SIGNATURES: &[(&[Type], Yields)] = &[
 impl Writer {
     /// A function with a body of its own, which is called from what is written afterwards.
     pub(super) fn helper(&mut self, number: usize) -> String {
-        let table = if self.is_lent && !self.once_in(4) { LENT_SIGNATURES } else { SIGNATURES };
+        let table = if self.is_lent() && !self.once_in(4) { LENT_SIGNATURES } else { SIGNATURES };
         let (types, yields) = table[self.below(table.len())];
-        let takes_model = self.once_in(3) && !self.writes_self;
+        let takes_model = self.once_in(3) && !self.writes_self();
         let name = format!("h{number}");
         let scope = std::mem::take(&mut self.scope);
         self.scope.parameter("xs", Type::Shared, false);
@@ -112,6 +112,10 @@ impl Writer {
                 Type::MaybeInt => by.push(format!("{name}.unwrap_or(3) % 5")),
                 _ => {}
             }
+        }
+        if self.has_cells() && self.has_self {
+            all.extend(cells::LEFT.map(ToOwned::to_owned));
+            by.push("self.calls.get() % 7".to_owned());
         }
         format!("Tensor::cat(&[{}], 0) * ({})", all.join(", "), by.join(" + "))
     }

@@ -185,7 +185,7 @@ impl Writer {
     /// What the forward is lent, as parameters and arguments.
     pub(super) fn lent_parameters(&mut self) -> (String, String) {
         let (mut written, mut arguments) = (String::new(), String::new());
-        if self.writes_self {
+        if self.writes_self() {
             let fields = [
                 ("self.count", Type::Int),
                 ("self.kept", Type::Maybe),
@@ -199,7 +199,7 @@ impl Writer {
                 self.scope.place(name, ty);
             }
         }
-        if !self.is_lent {
+        if !self.is_lent() {
             return (written, arguments);
         }
         let count = 1 + usize::from(self.once_in(3));

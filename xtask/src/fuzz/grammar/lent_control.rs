@@ -21,7 +21,7 @@ const LENT_STATEMENTS: &[(usize, Write)] = &[
 
 impl Writer {
     pub(super) fn lent_statement(&mut self) -> Option<String> {
-        if self.is_lent || self.writes_self { self.choose(LENT_STATEMENTS) } else { None }
+        if self.is_lent() || self.writes_self() { self.choose(LENT_STATEMENTS) } else { None }
     }
 
     /// Statements among which nothing names `held` but by these variables.

@@ -16,7 +16,7 @@ const LENT_WRITES: &[(usize, Write)] = &[
 
 impl Writer {
     pub(super) fn lent_write(&mut self) -> Option<String> {
-        if self.is_lent || self.writes_self { self.choose(LENT_WRITES) } else { None }
+        if self.is_lent() || self.writes_self() { self.choose(LENT_WRITES) } else { None }
     }
 
     /// A place to which is written.

@@ -6,6 +6,7 @@
 
 #![allow(clippy::unnecessary_wraps, reason = "what the rows of a table name are functions of one type")]
 
+mod cells;
 mod closures;
 mod control;
 mod helpers;
@@ -54,6 +55,18 @@ enum Yields {
     Fallible,
 }
 
+/// What a body keeps from one call to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    None,
+    /// The model's own fields, by `&mut self`.
+    Own,
+    /// What cells of the model hold, by `&self`.
+    Cells,
+    /// What is lent to the forward.
+    Lent,
+}
+
 /// A program that is being written.
 struct Writer {
     rng: Rng,
@@ -64,10 +77,8 @@ struct Writer {
     nested: usize,
     /// Whether `self` is the model.
     has_self: bool,
-    /// Whether the model's own fields may be written.
-    writes_self: bool,
-    /// Whether the forward is lent a state.
-    is_lent: bool,
+    /// What lasts beyond a call.
+    state: State,
     /// What the function yields, where `return` may stand.
     yields: Option<Yields>,
     /// The loops around, by label: none where they have none.
@@ -88,14 +99,28 @@ impl Writer {
             fuel: 0,
             nested: 0,
             has_self: false,
-            writes_self: false,
-            is_lent: false,
+            state: State::None,
             yields: None,
             labels: Vec::new(),
             closed: 0,
             helpers: Vec::new(),
             counted: 0,
         }
+    }
+
+    /// Whether the model's own fields may be written.
+    fn writes_self(&self) -> bool {
+        self.state == State::Own
+    }
+
+    /// Whether the model has cells, which are written by `&self`.
+    fn has_cells(&self) -> bool {
+        self.state == State::Cells
+    }
+
+    /// Whether the forward is lent a state.
+    fn is_lent(&self) -> bool {
+        self.state == State::Lent
     }
 
     /// True with one chance in `of`.

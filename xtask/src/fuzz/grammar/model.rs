@@ -1,7 +1,7 @@
 //! A body: a model with its layers, its helpers and its forward, in a file of its own.
 
 use super::scope::mentions;
-use super::{Type, Write, Writer, Yields, lent, patterns};
+use super::{State, Type, Write, Writer, Yields, cells, lent, patterns};
 
 /// The model's fields: what it is called, its type, and how it is made from the variable `variant`.
 const FIELDS: &[(&str, &str, &str)] = &[
@@ -66,6 +66,7 @@ const LAYERED: &[(usize, Write)] = &[
 
 /// What stands before the model in every body.
 const ITEMS: &str = r#"
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
 use fx_runtime::{Kind, Module, Tensor, nn, traceable};
@@ -188,8 +189,9 @@ pub(in crate::fuzz) fn body(seed: u64, number: usize) -> String {
     let mut writer = Writer::new(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ number as u64);
     let net = format!("B{number}");
     match writer.below(8) {
-        0 => writer.writes_self = true,
-        1..=4 => writer.is_lent = true,
+        0 => writer.state = State::Own,
+        1 => writer.state = State::Cells,
+        2..=4 => writer.state = State::Lent,
         _ => {}
     }
     let (mut functions, mut methods) = (String::new(), String::new());
@@ -205,7 +207,8 @@ pub(in crate::fuzz) fn body(seed: u64, number: usize) -> String {
         mentions(&forward.replace("self.", "self_"), &format!("self_{name}"))
             || mentions(&methods.replace("self.", "self_"), &format!("self_{name}"))
     };
-    let fields: Vec<_> = FIELDS.iter().chain(patterns::FIELDS).filter(|(name, ..)| used(name)).collect();
+    let fields: Vec<_> =
+        FIELDS.iter().chain(patterns::FIELDS).chain(cells::FIELDS).filter(|(name, ..)| used(name)).collect();
     let types = fields.iter().map(|(name, ty, _)| {
         let skip = if SKIPPED.contains(name) { "#[module(skip)] " } else { "" };
         format!("{skip}{name}: {ty},\n")
@@ -213,8 +216,8 @@ pub(in crate::fuzz) fn body(seed: u64, number: usize) -> String {
     let made: String = fields.iter().flat_map(|(name, _, made)| [name, ": ", made, ",\n"]).collect();
     let is_real = [&functions, &methods, &forward, &made].iter().any(|text| text.contains("real::"));
     let real = if is_real { patterns::ITEMS } else { "" };
-    let items = if writer.is_lent || writer.writes_self { lent::ITEMS } else { "" };
-    let check = match (writer.writes_self, writer.is_lent) {
+    let items = if writer.is_lent() || writer.writes_self() { lent::ITEMS } else { "" };
+    let check = match (writer.writes_self() || writer.has_cells(), writer.is_lent()) {
         (true, _) => format!("stateful!({net}, |net, variant, x, y| net.forward(x{arguments}))"),
         (_, true) => format!(
             "lent!({net}, |net, variant, x, y, state| {{ {shares} net.forward(x{arguments}) }}, {})",
@@ -237,11 +240,11 @@ impl Writer {
         self.has_self = true;
         self.scope.parameter("xs", Type::Shared, false);
         let (mut written, mut arguments) = self.lent_parameters();
-        let count = if self.writes_self { 0 } else { self.below(4) };
+        let count = if self.writes_self() || self.has_cells() { 0 } else { self.below(4) };
         for name in ["p", "q", "r"].into_iter().take(count) {
             let (ty, argument) = PARAMETERS[self.below(PARAMETERS.len())];
             // What is lent to be written is carried along whole, and hides the rest.
-            if ty == Type::Lent && (self.is_lent || written.contains("&mut") || !self.once_in(6)) {
+            if ty == Type::Lent && (self.is_lent() || written.contains("&mut") || !self.once_in(6)) {
                 continue;
             }
             let is_mut = matches!(ty, Type::Tensor | Type::Maybe | Type::Int);
@@ -250,12 +253,12 @@ impl Writer {
             written += &[", ", mutable, name, ": ", ty.written()].concat();
             arguments += &[", ", argument].concat();
         }
-        if written.contains("&mut") && !self.is_lent {
+        if written.contains("&mut") && !self.is_lent() {
             // Nobody else may name what is lent.
             arguments = arguments.replace("&*y", "&*x").replace("y.", "x.");
         }
         let yields = match self.below(8) {
-            0 | 1 if !self.writes_self => Yields::Fallible,
+            0 | 1 if !self.writes_self() && !self.has_cells() => Yields::Fallible,
             2 => Yields::One(Type::Pair),
             3 => Yields::One(Type::List),
             4 => Yields::One(Type::Maybe),
@@ -272,7 +275,7 @@ impl Writer {
             Yields::One(Type::Maybe) => ("Option<Tensor>", format!("Some({all})")),
             _ => ("Tensor", all),
         };
-        let this = if self.writes_self { "&mut self" } else { "&self" };
+        let this = if self.writes_self() { "&mut self" } else { "&self" };
         (format!("pub fn forward({this}, xs: &Tensor{written}) -> {told} {{ {body} {tail} }}"), arguments)
     }
 

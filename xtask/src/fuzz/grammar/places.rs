@@ -12,6 +12,7 @@ const WRITES: &[(usize, Write)] = &[
     (3, Writer::list_write),
     (3, Writer::held_write),
     (3, Writer::state_write),
+    (8, Writer::cell_write),
     (20, Writer::lent_write),
     (3, Writer::number_write),
     (2, Writer::option_write),

@@ -49,7 +49,7 @@ impl Writer {
 
     /// A write to the model's own state.
     pub(super) fn state_write(&mut self) -> Option<String> {
-        if !self.writes_self || !self.has_self {
+        if !self.writes_self() || !self.has_self {
             return None;
         }
         Some(match self.below(9) {
@@ -67,7 +67,7 @@ impl Writer {
 
     /// What is read of the model's own state.
     pub(super) fn state_read(&mut self) -> Option<String> {
-        if !self.writes_self || !self.has_self {
+        if !self.writes_self() || !self.has_self {
             return None;
         }
         let (_, pattern) = self.declared(Type::Int);

@@ -10,6 +10,7 @@ const STATEMENTS: &[(usize, Write)] = &[
     (3, Writer::leaves),
     (3, Writer::calls),
     (2, Writer::state_read),
+    (6, Writer::cell_read),
     (20, Writer::lent_statement),
     (2, Writer::checks),
     (2, |writer| {
