@@ -123,7 +123,7 @@ impl Index {
             // What several own is not one field's state.
             "Box" | "Arc" | "Rc" => {
                 return match argument(0) {
-                    Ty::Interior(name, _) => Ty::Rust(format!("::std::cell::{name}")),
+                    Ty::Interior(..) => Ty::Unknown,
                     held => held,
                 };
             }
@@ -172,7 +172,7 @@ impl Index {
     /// its own.
     fn interior(&self, name: &'static str, held: Ty) -> Ty {
         let is_known = held != Ty::Unknown && (name == "RefCell" || is_scalar(&held)) && !self.is_module(&held);
-        if is_known { Ty::Interior(name, Box::new(held)) } else { Ty::Rust(format!("::std::cell::{name}")) }
+        if is_known { Ty::Interior(name, Box::new(held)) } else { Ty::Unknown }
     }
 
     /// How the type is written so that it means the same everywhere in the crate; `None` when that is not known.

@@ -34,6 +34,7 @@ impl Writer<'_, '_> {
         Some(match stored.kind {
             Holder::Copied(_) if place.is_ref => Value::owned(format!("(*{field})")),
             Holder::Plain(_) | Holder::Copied(_) | Holder::Numbers(_) => place,
+            Holder::Text => Value::owned(format!("{field}.as_str()")),
             Holder::Param | Holder::Constant => Value::reference(format!("{field}.tensor()")),
             Holder::OptionalParam => Value::owned(format!("{field}.as_ref().map(::fx_runtime::frozen::Param::tensor)")),
             Holder::Captured(_) => Value::owned(format!("(*{field}.lock())")),

@@ -63,10 +63,23 @@ impl Writer<'_, '_> {
             Holder::Constant => format!("frame.constant({})?", value.borrowed()),
             Holder::OptionalParam => format!("{}.as_ref().map(|tensor| frame.param(tensor)).transpose()?", value.text),
             Holder::Numbers(_) => format!("{}.to_vec()", value.text),
+            Holder::Text => format!("::std::string::String::from({})", value.text),
+            Holder::Captured(ty) if self.emitter.traced.copies_state => format!(
+                "::fx_runtime::capture_state!(frame, {}, {:?}, {}, {ty})?",
+                value.borrowed(),
+                stored.field,
+                self.is_whole_model(id)
+            ),
             Holder::Captured(_) => format!("::fx_runtime::capture!(frame, {}, {:?})?", value.borrowed(), stored.field),
             Holder::Copied(_) if value.is_ref => format!("*{}", value.text),
             Holder::Plain(_) | Holder::Copied(_) => value.text,
         }
+    }
+
+    /// Whether the value is the model itself.
+    fn is_whole_model(&self, id: NodeId) -> bool {
+        let graph = self.graph();
+        self.emitter.traced.signature.has_receiver && graph.region(graph.body()).params.first() == Some(&id)
     }
 
     /// Computes a value that a field will hold, together with what only it needs.

@@ -11,6 +11,8 @@ pub(super) enum Holder {
     Copied(String),
     /// A list of numbers.
     Numbers(String),
+    /// A text that is read as a `&str`.
+    Text,
     /// A tensor, moved to the frozen device and kind.
     Param,
     /// A tensor that the source alone decides, moved to the frozen device; its kind is what the source says.
@@ -47,6 +49,7 @@ impl Holder {
             Type::Module(name) => Some(Holder::Captured(format!("::fx_runtime::nn::{name}"))),
             Type::Rust(name) if name.starts_with("::fx_runtime::frozen::") => Some(Holder::Plain(name.clone())),
             Type::Rust(name) if is_number(ty) => Some(Holder::Copied(number(name))),
+            Type::Rust(name) if name == "&str" => Some(Holder::Text),
             Type::Rust(name) if scalar::is_of_tch(name) => Some(Holder::Copied(name.clone())),
             Type::Rust(name) if name.starts_with("crate::") && matches!(op, Op::GetAttr(_)) => {
                 declared().or_else(|| named(name)).map(Holder::Captured)

@@ -8,11 +8,14 @@ use fx_ir::{Graph, HostOp, Origin};
 use super::{emitter::Emitter, entries::Whole};
 
 impl Emitter<'_> {
-    /// Whether calls write to fields of the model: by `&mut self`, or to what their cells hold.
+    /// Whether calls write to fields of the model: by `&mut self`, to what their cells hold, or in code that is not
+    /// understood.
     pub(super) fn writes_model(&self) -> bool {
         let is_cell = |op: &HostOp| matches!(op, HostOp::Cell(_) | HostOp::ForeignCell(_));
         let nodes = self.graph.nodes();
-        self.traced.signature.is_mut || nodes.into_iter().any(|id| self.graph.node(id).op.host().is_some_and(is_cell))
+        self.traced.signature.is_mut
+            || self.traced.copies_state
+            || nodes.into_iter().any(|id| self.graph.node(id).op.host().is_some_and(is_cell))
     }
 }
 

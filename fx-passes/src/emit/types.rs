@@ -95,7 +95,7 @@ impl Emitter<'_> {
     /// The type of a field, and where in the model it comes from.
     fn field_type(&self, id: NodeId) -> (String, String) {
         if let Some(Stored { kind, .. }) = self.plan.stored.get(&id) {
-            return (origin_doc(self.graph.node(id)), holder_type(kind));
+            return (origin_doc(self.graph.node(id)), holder_type(kind, self.traced.copies_state));
         }
         let Some(Decided { shape, .. }) = self.plan.decided.get(&id) else { return Default::default() };
         let in_scope = |position: usize, around: &str| {
@@ -129,12 +129,14 @@ impl Emitter<'_> {
     }
 }
 
-fn holder_type(kind: &Holder) -> String {
+fn holder_type(kind: &Holder, is_written: bool) -> String {
     match kind {
         Holder::Plain(name) | Holder::Copied(name) => name.clone(),
         Holder::Numbers(name) => format!("Vec<{name}>"),
+        Holder::Text => "::std::string::String".to_owned(),
         Holder::Param | Holder::Constant => "::fx_runtime::frozen::Param".to_owned(),
         Holder::OptionalParam => "Option<::fx_runtime::frozen::Param>".to_owned(),
+        Holder::Captured(name) if is_written => format!("::fx_runtime::frozen::CapturedState<{name}>"),
         Holder::Captured(name) => format!("::fx_runtime::frozen::Captured<{name}>"),
     }
 }

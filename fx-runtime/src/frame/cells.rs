@@ -7,25 +7,25 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::Error;
 
 /// Makes another one of a value.
-pub(super) type Copy<T> = fn(&T) -> Result<T, Error>;
+pub(crate) type Copy<T> = fn(&T) -> Result<T, Error>;
 
 /// What a field was at the start, and what it is now.
-pub(super) struct Cell<T> {
+pub(crate) struct Cell<T> {
     start: Mutex<T>,
     now: Mutex<T>,
     copy: Copy<T>,
 }
 
 impl<T> Cell<T> {
-    pub(super) fn new(now: T, start: T, copy: Copy<T>) -> Self {
+    pub(crate) fn new(now: T, start: T, copy: Copy<T>) -> Self {
         Self { start: Mutex::new(start), now: Mutex::new(now), copy }
     }
 
-    pub(super) fn start(&self) -> MutexGuard<'_, T> {
+    pub(crate) fn start(&self) -> MutexGuard<'_, T> {
         locked(&self.start)
     }
 
-    pub(super) fn now(&self) -> MutexGuard<'_, T> {
+    pub(crate) fn now(&self) -> MutexGuard<'_, T> {
         locked(&self.now)
     }
 }
@@ -36,7 +36,7 @@ fn locked<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// The cells of one frozen model.
 #[derive(Default)]
-pub(super) struct Cells(Mutex<Vec<Known>>);
+pub(crate) struct Cells(Mutex<Vec<Known>>);
 
 struct Known {
     /// Where the field is, while the model is being frozen.
@@ -47,24 +47,24 @@ struct Known {
 
 impl Cells {
     /// The cell of a field, by where the field is.
-    pub(super) fn find<T: Send + 'static>(&self, address: usize) -> Option<Arc<Cell<T>>> {
+    pub(crate) fn find<T: Send + 'static>(&self, address: usize) -> Option<Arc<Cell<T>>> {
         let known = locked(&self.0);
         let mut here = known.iter().filter(|known| known.address == Some(address));
         here.find_map(|known| Arc::downcast(Arc::clone(&known.cell)).ok())
     }
 
-    pub(super) fn add<T: Send + 'static>(&self, address: Option<usize>, cell: &Arc<Cell<T>>) {
+    pub(crate) fn add<T: Send + 'static>(&self, address: Option<usize>, cell: &Arc<Cell<T>>) {
         let cell: Arc<dyn Any + Send + Sync> = cell.clone();
         locked(&self.0).push(Known { address, cell, reset: reset::<T> });
     }
 
     /// The model is frozen: what is at an address from now on is something else.
-    pub(super) fn forget_addresses(&self) {
+    pub(crate) fn forget_addresses(&self) {
         locked(&self.0).iter_mut().for_each(|known| known.address = None);
     }
 
     /// Gives every cell the value that it had at the start.
-    pub(super) fn reset(&self) -> Result<(), Error> {
+    pub(crate) fn reset(&self) -> Result<(), Error> {
         locked(&self.0).iter().try_for_each(|known| (known.reset)(&*known.cell))
     }
 }

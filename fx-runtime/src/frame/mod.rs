@@ -7,7 +7,7 @@
 //! * `state_cell.rs`, `cells.rs`: what calls write to.
 //! * `scope.rs`, `microbatch.rs`: one call, and a large batch in pieces.
 
-mod cells;
+pub(crate) mod cells;
 mod copies;
 pub(crate) mod layout;
 mod microbatch;
@@ -207,7 +207,7 @@ impl Frame {
     }
 
     /// What calls write to.
-    fn cells(&self) -> &Cells {
+    pub(crate) fn cells(&self) -> &Cells {
         &self.cells
     }
 

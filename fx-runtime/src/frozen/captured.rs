@@ -81,23 +81,34 @@ pub mod probe {
 /// A layer of the runtime's is saved, and a value of the program's own where its type has a state.
 impl<T: 'static> State for Captured<T> {
     fn save(&self, to: &mut Saver) -> Result<()> {
-        let value = self.lock();
-        if let Some(saved) = OwnState::save(&*value, to) {
+        Self::save_value(&self.lock(), to)
+    }
+
+    fn load(from: &mut Loader) -> Result<Self> {
+        Self::load_value(from).map(Self::new)
+    }
+}
+
+impl<T: 'static> Captured<T> {
+    /// Saves such a value; one without a state is told to the saver.
+    pub(super) fn save_value(value: &T, to: &mut Saver) -> Result<()> {
+        if let Some(saved) = OwnState::save(value, to) {
             return saved;
         }
-        let saved = Registration::find(&*value).and_then(|registration| registration.save(&*value, to));
+        let saved = Registration::find(value).and_then(|registration| registration.save(value, to));
         saved.unwrap_or_else(|| {
             to.refuse(std::any::type_name::<T>());
             Ok(())
         })
     }
 
-    fn load(from: &mut Loader) -> Result<Self> {
+    /// Loads such a value.
+    pub(super) fn load_value(from: &mut Loader) -> Result<T> {
         if let Some(own) = OwnState::load(from) {
-            return own.map(Self::new);
+            return own;
         }
         let layer = Registration::load(from)?.downcast::<T>();
-        layer.map_or_else(|_| from.unknown_choice(), |layer| Ok(Self::new(*layer)))
+        layer.map_or_else(|_| from.unknown_choice(), |layer| Ok(*layer))
     }
 }
 

@@ -20,6 +20,7 @@ pub(crate) mod activation;
 pub mod at;
 pub mod attention;
 mod captured;
+mod captured_state;
 pub(crate) mod clock;
 pub(crate) mod coded_table;
 mod composed;
@@ -56,6 +57,7 @@ pub use at::{At, behind, or_panic};
 pub use captured::Captured;
 #[doc(hidden)]
 pub use captured::probe;
+pub use captured_state::{CapturedState, copied_tensor, no_copy};
 pub use composed::{convolution, linear, product};
 pub use conv::Conv;
 pub use conv_params::{ConvLayer, ConvParams};

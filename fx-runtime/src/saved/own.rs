@@ -14,6 +14,7 @@ use crate::registry::inventory;
 
 type Save = fn(&dyn Any, &mut Saver) -> Result<()>;
 type Load = fn(&mut Loader) -> Result<Box<dyn Any>>;
+type Copy = fn(&dyn Any) -> Result<Box<dyn Any>>;
 
 /// How values of one type are saved and loaded.
 #[derive(Debug, Clone, Copy)]
@@ -22,14 +23,15 @@ pub struct OwnState {
     save: Save,
     load: Load,
     load_cell: Load,
+    copy: Copy,
 }
 
 inventory::collect!(OwnState);
 
 impl OwnState {
     /// The registration of `T`; what [`own_state!`](crate::own_state) submits.
-    pub const fn of<T: 'static>(save: Save, load: Load, load_cell: Load) -> Self {
-        Self { type_id: TypeId::of::<T>, save, load, load_cell }
+    pub const fn of<T: 'static>(save: Save, load: Load, load_cell: Load, copy: Copy) -> Self {
+        Self { type_id: TypeId::of::<T>, save, load, load_cell, copy }
     }
 
     fn find(of: TypeId) -> Option<&'static OwnState> {
@@ -47,6 +49,16 @@ impl OwnState {
     pub(crate) fn load<T: 'static>(from: &mut Loader) -> Option<Result<T>> {
         let own = Self::find(TypeId::of::<T>())?;
         Some(loaded(own.load, from))
+    }
+
+    /// Another value like it, with tensors of its own.
+    ///
+    /// # Errors
+    /// A type of which there are no copies.
+    pub(crate) fn copied<T: 'static>(value: &T) -> Result<T> {
+        let none = || crate::Error::NotCloneable { what: std::any::type_name::<T>().to_owned() };
+        let copy = Self::find(TypeId::of::<T>()).ok_or_else(none)?;
+        (copy.copy)(value)?.downcast::<T>().map_or_else(|_| Err(none()), |copy| Ok(*copy))
     }
 
     /// Loads the cell of a field that calls write to, which holds a `T`.
@@ -83,6 +95,16 @@ macro_rules! own_state {
                     use $crate::frozen::own::{NoCell as _, OfType, ViaCell as _};
                     let cell = (&&OfType::<$type>::new()).load_cell(from)?;
                     ::core::result::Result::Ok(::std::boxed::Box::new(cell))
+                },
+                |value| match value.downcast_ref::<$type>() {
+                    ::core::option::Option::Some(value) => {
+                        #[allow(unused_imports)]
+                        use $crate::module::probe::{CloneNothing as _, Probe, ViaClone as _, ViaField as _};
+                        let copy: $type = (&&&Probe(value))
+                            .place_as(::core::stringify!($type), &mut $crate::frozen::copied_tensor)?;
+                        ::core::result::Result::Ok(::std::boxed::Box::new(copy))
+                    }
+                    ::core::option::Option::None => $crate::frozen::no_copy(::core::stringify!($type)),
                 },
             )
         })+

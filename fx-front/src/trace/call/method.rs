@@ -5,11 +5,15 @@ use fx_ir::{Arg, Effect, HostOp, Op, host};
 use syn::{Expr, spanned::Spanned};
 
 use crate::syntax::{element_access::ElementAccess, peeled};
-use crate::trace::std_model::method_type::{is_plain, method_type};
+use crate::trace::std_model::method_type::{is_plain, is_text, method_type};
 use crate::trace::types::ty::{GRU_STATE, LSTM_STATE, is_copy, is_state, is_store, is_untyped};
 use crate::trace::{
     OnError, RefKind, Result, Tracer, Ty, Val,
-    desugar::{method_paths::with_closures, option, slice_split::unwrapped_split},
+    desugar::{
+        method_paths::{element_of_iterator, with_closures},
+        option,
+        slice_split::unwrapped_split,
+    },
     tensor::{const_fold, operator},
     unsupported,
 };
@@ -31,6 +35,9 @@ impl Tracer<'_> {
         let is_unwrapped = matches!(name.as_str(), "unwrap" | "expect");
         let of_receiver = if is_unwrapped { OnError::Propagate } else { OnError::Return };
         let receiver = self.expr_with(&call.receiver, of_receiver)?.behind();
+        if let (Val::Place(_), false) = (&receiver, matches!(peeled(&call.receiver), Expr::Path(_))) {
+            return self.on_guard(receiver, call, errors);
+        }
         match receiver.ty() {
             _ if matches!(receiver, Val::Never) => return Ok(receiver),
             Ty::Tensor if name == "into" && self.expects_tensor_option(expected.as_ref()) => {
@@ -55,6 +62,14 @@ impl Tracer<'_> {
             return Ok(known);
         }
         self.method_of_value(receiver, &name, call)
+    }
+
+    /// A method of what a call yields a guard of, as that of a variable which holds the guard.
+    fn on_guard(&mut self, guard: Val, call: &syn::ExprMethodCall, errors: OnError) -> Result<Val> {
+        let name = self.fresh_name("guard", call.receiver.span());
+        let receiver = syn::parse_quote_spanned!(call.receiver.span()=> #name);
+        let named = syn::ExprMethodCall { receiver: Box::new(receiver), ..call.clone() };
+        self.with_variables(&[(name.to_string(), guard)], |tracer| tracer.method_call(&named, errors))
     }
 
     /// A method of an option, a list or a number.
@@ -110,6 +125,11 @@ impl Tracer<'_> {
 
     /// A call that its form tells apart, or the place that it is on; `None` for any other.
     fn by_form(&mut self, call: &syn::ExprMethodCall, errors: OnError) -> Result<Option<Val>> {
+        if let Some((list, element)) = element_of_iterator(call)
+            && matches!(self.chain_ty(list), Ty::List(held) if self.is_module(&held))
+        {
+            return self.method_call(&element, errors).map(Some);
+        }
         if let Some((lists, chain)) = self.on_held(call)? {
             return self.with_variables(&lists, |tracer| tracer.method_call(&chain, errors)).map(Some);
         }
@@ -123,7 +143,14 @@ impl Tracer<'_> {
             return self.each_value(&parts).map(|parts| Some(Val::Tuple(parts)));
         }
         if let Some(held) = self.filled_option(call)? {
-            return self.expr(&held).map(Some);
+            let value = self.expr(&held)?;
+            // A reference would hold on to the variable, to which other code may write.
+            return Ok(Some(match value.node() {
+                Some(id) if value.is_tensor() => {
+                    self.materialize(HostOp::Handle.on(id), "held", Ty::Tensor, call.span())
+                }
+                _ => value,
+            }));
         }
         if let Some(value) = self.interior_method(call)? {
             return Ok(Some(value));
@@ -300,14 +327,19 @@ impl Tracer<'_> {
             ("h" | "c", ty) if is_state(&ty, LSTM_STATE) => Ty::Tensor,
             ("value", ty) if is_state(&ty, GRU_STATE) => Ty::Tensor,
             ("clone" | "to_vec" | "to_owned", Ty::List(element)) if is_number(&element) => Ty::List(element),
-            (name, ty) => match method_type(self.index, name, &ty, &types).filter(|_| is_plain(&ty)) {
+            ("as_str", ty) if is_text(&ty) => {
+                let args = vec![self.operand(&receiver, call.span())?];
+                let ty = Ty::Rust("&str".to_owned());
+                return Ok(self.host_node(HostOp::Slice("..".to_owned()), args, name, ty, call.span()));
+            }
+            (name, ty) => match method_type(self.index, name, &ty, &types).filter(|_| is_plain(&ty) || is_text(&ty)) {
                 Some(known) => known,
                 None => return unsupported(call.method.span(), format!("the method `{name}`")),
             },
         };
         let mut args = vec![self.operand(&receiver, call.span())?];
         for (value, arg) in values.iter().zip(&call.args) {
-            if !operator::is_number(value) && !is_plain(&value.ty()) {
+            if !operator::is_number(value) && !is_plain(&value.ty()) && !is_text(&value.ty()) {
                 return unsupported(arg.span(), format!("the method `{name}`"));
             }
             args.push(self.operand(value, arg.span())?);

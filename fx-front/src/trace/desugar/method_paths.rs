@@ -42,3 +42,28 @@ fn named(call: &ExprMethodCall) -> Option<Expr> {
     let item = format_ident!("fx_named", span = path.span());
     Some(parse_quote_spanned!(path.span()=> |#item| #path(#item)))
 }
+
+/// `list.iter().next()` as `list.first()`, and the list; the last element and one at a number alike. `None` for anything
+/// else.
+pub(in crate::trace) fn element_of_iterator(call: &syn::ExprMethodCall) -> Option<(&syn::Expr, syn::ExprMethodCall)> {
+    let bare = |expr: &'_ syn::Expr, name: &str| match expr {
+        syn::Expr::MethodCall(inner) => inner.method == name && inner.args.is_empty(),
+        _ => false,
+    };
+    let syn::Expr::MethodCall(iterator) = &*call.receiver else { return None };
+    let is_reversed = bare(&call.receiver, "rev") && bare(&iterator.receiver, "iter");
+    let iterator = match &*iterator.receiver {
+        syn::Expr::MethodCall(inner) if is_reversed => inner,
+        _ if bare(&call.receiver, "iter") => iterator,
+        _ => return None,
+    };
+    let element = match (call.method.to_string().as_str(), call.args.len(), is_reversed) {
+        ("next", 0, false) | ("next_back" | "last", 0, true) => "first",
+        ("next", 0, true) | ("next_back" | "last", 0, false) => "last",
+        ("nth", 1, false) => "get",
+        _ => return None,
+    };
+    let method = syn::Ident::new(element, call.method.span());
+    let list = &*iterator.receiver;
+    Some((list, syn::ExprMethodCall { method, receiver: Box::new(list.clone()), ..call.clone() }))
+}

@@ -32,10 +32,10 @@ impl StateAccess {
         if !self.is_copy() && !other.is_copy() || !overlap(mine, its) {
             return false;
         }
-        // One part is one copy; of a loop's elements each loop has its own.
-        let is_same_loop = in_one_graph && self.copied_from == other.copied_from;
-        let is_shared = self.is_copy() && other.is_copy() && mine == its && (!mine.contains('*') || is_same_loop);
-        !is_shared
+        // A part is one copy in a function, of the elements of a list one for each loop, and the model is one for all.
+        let is_one = if mine.contains('*') { self.copied_from == other.copied_from } else { true };
+        let is_shared = mine.is_empty() || in_one_graph && is_one;
+        !(self.is_copy() && other.is_copy() && mine == its && is_shared)
     }
 }
 
@@ -81,7 +81,9 @@ impl Tracer<'_> {
                     let parts =
                         node.inputs().filter(|&input| self.is_of_model(input) && self.has_state(input, &mut known));
                     let why = match op {
-                        Op::Rust(code) => code.opaque.clone().unwrap_or_default(),
+                        Op::Rust(code) => {
+                            code.opaque.clone().unwrap_or_else(|| "code that is not understood".to_owned())
+                        }
                         _ => "a call of a leaf".to_owned(),
                     };
                     let place = node.origin.places.first().map(|place| format!("{place}: ")).unwrap_or_default();
@@ -120,8 +122,16 @@ impl Tracer<'_> {
 
     /// Whether the value is a part of the model with fields that calls may write to.
     fn has_state(&self, id: NodeId, known: &mut BTreeMap<String, bool>) -> bool {
+        let node = self.graph.node(id);
+        if let (Op::GetAttr(name), Some(Type::Module(owner))) =
+            (&node.op, node.input(0).map(|base| &self.graph.node(base).ty))
+            && let Some(field) = self.index.struct_at(owner).and_then(|owner| self.index.field(owner, name))
+            && is_interior(&field.ty)
+        {
+            return true;
+        }
         let mut names = BTreeSet::new();
-        names_in(&self.graph.node(id).ty, &mut names);
+        names_in(&node.ty, &mut names);
         names.into_iter().any(|name| {
             let within = || has_written_fields(self.index, &name, &self.kept);
             *known.entry(name.clone()).or_insert_with(within)
@@ -158,12 +168,17 @@ fn has_written_fields(index: &Index, name: &str, kept: &Fields) -> bool {
     index.consists_of(&ty).into_iter().filter_map(|path| index.struct_at(&path)).any(is_written)
 }
 
+/// Types of the standard library's that are written to behind a shared reference.
+const INTERIOR: [&str; 9] =
+    ["RefCell", "Cell", "OnceCell", "LazyCell", "UnsafeCell", "Mutex", "RwLock", "OnceLock", "LazyLock"];
+
 /// Whether what is in the field, and is its own, is written to behind a shared reference.
 fn is_interior(ty: &syn::Type) -> bool {
     struct Find(bool);
     impl Visit<'_> for Find {
         fn visit_path_segment(&mut self, segment: &syn::PathSegment) {
-            self.0 |= ["RefCell", "Cell", "OnceCell"].iter().any(|name| segment.ident == name);
+            let name = segment.ident.to_string();
+            self.0 |= INTERIOR.contains(&name.as_str()) || name.starts_with("Atomic");
             // What several own is one value for all of them.
             if !["Rc", "Arc"].iter().any(|name| segment.ident == name) {
                 syn::visit::visit_path_segment(self, segment);

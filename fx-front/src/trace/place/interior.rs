@@ -28,6 +28,11 @@ pub(in crate::trace) fn behind(expr: &Expr) -> &Expr {
     }
 }
 
+/// Whether it is a list that is no `Vec`.
+fn is_other_list(place: &Place) -> bool {
+    matches!(place.ty, Ty::List(_)) && !place.is_vec
+}
+
 impl Tracer<'_> {
     /// What the cell holds that the expression names; `None` if it names none.
     pub(in crate::trace) fn interior(&mut self, cell: &Expr) -> Result<Option<Place>> {
@@ -44,9 +49,7 @@ impl Tracer<'_> {
     /// `cell.borrow_mut()` as a `let` holds it; `None` for anything else.
     pub(in crate::trace) fn guarded(&mut self, expr: &Expr) -> Result<Option<Val>> {
         match peeled(expr) {
-            Expr::MethodCall(call) if is_borrow(call) && call.method != "borrow" => {
-                Ok(self.interior(&call.receiver)?.map(|place| Val::Place(Rc::new(place))))
-            }
+            Expr::MethodCall(call) if is_borrow(call) => self.interior_method(call),
             _ => Ok(None),
         }
     }
@@ -74,7 +77,13 @@ impl Tracer<'_> {
             if name == "take" {
                 return self.exchanged_for(&place, "take", None, span).map(Some);
             }
-            return self.value_of(place, "held", span).map(Some);
+            // A copy would miss what is written through the guard, and be a `Vec` of what may be another list.
+            let is_place = call.method == "borrow_mut" || call.method == "get_mut" || is_other_list(&place);
+            return if is_place {
+                Ok(Some(Val::Place(Rc::new(place))))
+            } else {
+                self.value_of(place, "held", span).map(Some)
+            };
         };
         let value = self.expr(value)?;
         if name == "set" {

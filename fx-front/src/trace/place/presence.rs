@@ -5,7 +5,7 @@ use std::rc::Rc;
 use fx_ir::HostOp;
 use syn::{Expr, parse_quote_spanned, spanned::Spanned};
 
-use crate::syntax::peeled;
+use crate::syntax::{element_access::ElementAccess, peeled};
 use crate::trace::{
     Result, Tracer, Ty, Val,
     place::{Place, is_plain},
@@ -49,6 +49,10 @@ impl Tracer<'_> {
             ("is_empty" | "is_some" | "is_none", 0) => "bool",
             ("unwrap" | "expect", _) => {
                 let place = self.place(&Expr::MethodCall(call.clone()), false)?;
+                if lends_mutably(&call.receiver) {
+                    // A copy would miss what is written through the reference.
+                    return Ok(place.map(|place| Val::Place(Rc::new(place))));
+                }
                 return place.map(|place| self.value_of(place, "held", span)).transpose();
             }
             ("as_mut" | "as_ref" | "as_deref" | "as_deref_mut" | "take", 0) => {
@@ -84,6 +88,13 @@ impl Tracer<'_> {
         }
         Ok(value)
     }
+}
+
+/// Whether the call yields an option of a `&mut`.
+fn lends_mutably(expr: &Expr) -> bool {
+    let Expr::MethodCall(call) = peeled(expr) else { return false };
+    matches!(call.method.to_string().as_str(), "as_mut" | "as_deref_mut")
+        || ElementAccess::of(&call.method).is_some_and(ElementAccess::is_mutable)
 }
 
 /// How a loop takes its elements.

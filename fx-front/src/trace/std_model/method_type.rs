@@ -19,6 +19,11 @@ pub(in crate::trace) fn method_type(index: &Index, name: &str, receiver: &Ty, ar
     of_ir(&known.type_of(&ir, &args)).filter(is_plain)
 }
 
+/// Whether it is a `String` or a `&str`.
+pub(in crate::trace) fn is_text(ty: &Ty) -> bool {
+    matches!(ty, Ty::Rust(name) if ["String", "&str", "str"].contains(&name.as_str()))
+}
+
 /// Whether the method yields a value of the type that it is called on, whatever it takes, and does nothing else.
 pub(in crate::trace) fn keeps_type(index: &Index, name: &str, receiver: &Ty) -> bool {
     let row = Receiver::of_type(&index.ir_type(receiver)).and_then(|receiver| method(name, receiver));

@@ -6,6 +6,7 @@ use proc_macro2::Span;
 use syn::{BinOp, spanned::Spanned};
 
 use crate::syntax::yields_bool;
+use crate::trace::std_model::method_type::is_text;
 use crate::trace::types::ty::{NUMBER, is_copy, is_untyped};
 use crate::trace::{RefKind, Result, Tracer, Ty, Val, tensor::const_fold, unsupported};
 
@@ -14,6 +15,7 @@ impl Tracer<'_> {
         let value = self.expr(&unary.expr)?;
         match unary.op {
             syn::UnOp::Deref(_) if matches!(value, Val::MutRef(..)) => Ok(value.behind()),
+            syn::UnOp::Deref(_) if matches!(value, Val::Place(_)) => self.read_variable(&value, "held", unary.span()),
             syn::UnOp::Deref(_) if value.ty() == Ty::Unknown && value.node().is_some() => {
                 unsupported(unary.span(), "what is behind a value of a type that is not known")
             }
@@ -134,6 +136,9 @@ impl Tracer<'_> {
         if matches!(op, BinOp::Eq(_) | BinOp::Ne(_)) && is_list_of_numbers(left) && is_list_of_numbers(right) {
             return self.compare_lists(sign, [left, right], span);
         }
+        if matches!(op, BinOp::Eq(_) | BinOp::Ne(_)) && is_text(&left.ty()) && is_text(&right.ty()) {
+            return self.compare_texts(sign, [left, right], span);
+        }
         let are_options = matches!(op, BinOp::Eq(_) | BinOp::Ne(_)) && may_hold_number(left) && may_hold_number(right);
         if !are_options && (!is_plain(left) || !is_plain(right)) {
             return unsupported(span, "an operator on values of types that are not known");
@@ -150,6 +155,17 @@ impl Tracer<'_> {
         let mut args = Vec::new();
         for list in lists {
             args.push(HostOp::Slice("..".to_owned()).on(self.operand(list, span)?));
+        }
+        Ok(self.host_node(HostOp::Binary(sign), args, "test", Ty::Rust("bool".to_owned()), span))
+    }
+
+    /// `self.name == "relu"`, whether generated code has a `String`, a `&str` or a reference to one.
+    fn compare_texts(&mut self, sign: String, texts: [&Val; 2], span: Span) -> Result<Val> {
+        let mut args = Vec::new();
+        for text in texts {
+            let operand = self.operand(text, span)?;
+            let is_literal = matches!(operand, Arg::Str(_));
+            args.push(if is_literal { operand } else { HostOp::Slice("..".to_owned()).on(operand) });
         }
         Ok(self.host_node(HostOp::Binary(sign), args, "test", Ty::Rust("bool".to_owned()), span))
     }

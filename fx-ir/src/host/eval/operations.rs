@@ -29,6 +29,7 @@ impl<M: Machine> Evaluator<'_, M> {
             | HostOp::UnwrapMut(_)
             | HostOp::UnwrapBorrow
             | HostOp::EndMut(_)
+            | HostOp::Interior
             | HostOp::MutSlice
             | HostOp::Lock => {
                 let at = self.place(&op.clone().of(args.iter().cloned()))?;
@@ -38,7 +39,8 @@ impl<M: Machine> Evaluator<'_, M> {
             HostOp::Slice(dots) => {
                 let bounds = self.range(args.get(1), args.get(2), dots)?;
                 let list = self.operand(&args[0])?;
-                Ok(sliced(&list, &bounds)?)
+                let is_whole_text = args.len() == 1 && matches!(list, Value::Str(_));
+                Ok(if is_whole_text { list } else { sliced(&list, &bounds)? })
             }
             HostOp::Unwrap(message) | HostOp::UnwrapRef(message) | HostOp::UnwrapLoan(message) => {
                 let at = self.place(&args[0])?.then(Step::Unwrap(message.clone()));

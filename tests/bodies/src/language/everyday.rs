@@ -186,6 +186,32 @@ impl NamedTwice {
     }
 }
 
+/// What an activation is called in a configuration, and the ends of a list of layers.
+#[derive(Debug, Module)]
+pub struct Worded {
+    layers: Vec<nn::Linear>,
+    act: String,
+    #[module(skip)]
+    mode: &'static str,
+}
+
+#[traceable(strict)]
+impl Worded {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let first = self.layers.iter().next().unwrap();
+        let ys = match self.act.as_str() {
+            "relu" => xs.apply(first).relu(),
+            "gelu" | "gelu_new" => xs.apply(first).gelu("none"),
+            other => panic!("no activation is called {other}"),
+        };
+        let ys = if self.act.starts_with("gelu") && !self.act.is_empty() { ys * 2 } else { ys };
+        let ys = if self.act == "gelu" || self.mode != "plain" { ys + 1 } else { ys };
+        let last = self.layers.iter().rev().next().unwrap();
+        let also = self.layers.iter().next_back().unwrap();
+        ys.apply(last) + ys.apply(also) * self.act.len() as i64
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -252,5 +278,27 @@ mod tests {
         let cases =
             [0, 1, 3].map(|count| (randn(&[2, 4]), (0..count).map(|_| randn(&[2, 4])).collect::<Vec<Tensor>>()));
         agree!(make, cases, |net, (xs, others)| net.forward(xs, others));
+    }
+
+    #[test]
+    fn worded() {
+        for (act, mode) in [("relu", "plain"), ("gelu", "plain"), ("gelu_new", "other")] {
+            let make = |p: &nn::Path| Worded {
+                layers: (0..3).map(|at| nn::linear(p / at, 4, 4, Default::default())).collect(),
+                act: act.to_owned(),
+                mode,
+            };
+            agree!(make, [randn(&[2, 4])], |net, xs| net.forward(xs));
+        }
+        let make = |p: &nn::Path| Worded {
+            layers: (0..1).map(|at| nn::linear(p / at, 4, 4, Default::default())).collect(),
+            act: "swish".to_owned(),
+            mode: "plain",
+        };
+        let (_vs, net) = crate::check::root(make);
+        let frozen = net.freeze(&fx_runtime::Freeze::default()).expect("it is asked when it is called");
+        let said = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| frozen.forward(&randn(&[2, 4]))));
+        let said = said.expect_err("the same panic");
+        assert_eq!(said.downcast_ref::<String>().map(String::as_str), Some("no activation is called swish"));
     }
 }
