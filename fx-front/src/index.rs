@@ -3,7 +3,7 @@
 //! The index is filled by [`scan`](crate::scan) and answers by name alone. A name it does not find is external, and
 //! keeps the full path that the `use` lines give it (`tch::Tensor`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use fx_ir::Arg;
@@ -51,6 +51,8 @@ pub struct Index {
     pub fns: Vec<Function>,
     /// The files read, relative to the crate's root.
     pub files: Vec<String>,
+    /// The crate's own macros that may return from the function that calls them.
+    pub returning_macros: BTreeSet<String>,
     /// What stands in for a `#[traceable]` function that builds a model out of closures, by its position in `fns`.
     pub builders: BTreeMap<usize, Builder>,
     /// The functions to which there may be pointers, once that was asked.

@@ -116,6 +116,11 @@ impl Scan<'_> {
             syn::Item::Impl(item) if !is_test(&item.attrs) => self.implementation(item, file, module),
             syn::Item::Fn(item) if !is_test(&item.attrs) => self.function(item, file, module),
             syn::Item::Mod(item) if !is_test(&item.attrs) => self.module(item, file, folder, module),
+            syn::Item::Macro(item) if item.mac.path.is_ident("macro_rules") => {
+                let is_one = crate::syntax::effects::returns_by(item.mac.tokens.clone());
+                let name = item.ident.as_ref().map(ToString::to_string).filter(|_| is_one);
+                self.index.returning_macros.extend(name);
+            }
             syn::Item::Use(item) => self.imports(&item.tree, "", &item.vis, module),
             syn::Item::Type(item) => self.declare(module, &item.ident, &item.vis, Name::Alias(Box::new(item.clone()))),
             syn::Item::Const(item) => {

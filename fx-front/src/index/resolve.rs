@@ -1,12 +1,15 @@
 //! What a path written in a module means.
 
-use super::{Index, Module, Name, Resolved};
+use super::{Index, Module, Name, Resolved, types::interior_of};
 use fx_ir::LayerRow;
 
 /// A path of another crate, written so that it means the same in every module.
 pub(crate) fn from_root(path: &str) -> String {
     format!("::{}", path.trim_start_matches("::"))
 }
+
+/// Crates that a path begins with, whatever a `*` brings in.
+const CRATES: [&str; 5] = ["fx_runtime", "tch", "std", "core", "alloc"];
 
 impl Index {
     /// What the path, written in `module`, means.
@@ -43,7 +46,19 @@ impl Index {
     }
 
     fn resolve_glob(&self, module: &str, here: &Module, path: &str, fuel: u32) -> Resolved {
+        let (first, rest) = path.split_once("::").unwrap_or((path, ""));
+        if !rest.is_empty() && CRATES.contains(&first) {
+            return Resolved::External(path.to_owned());
+        }
         for glob in &here.globs {
+            if CRATES[2..].iter().any(|std| glob.path.split("::").next() == Some(*std)) {
+                // No layer comes from there; of its types those in cells are told apart.
+                let full = format!("{}::{path}", glob.path);
+                match interior_of(&full) {
+                    Some(_) => return Resolved::External(full),
+                    None => continue,
+                }
+            }
             let full = format!("{}::{path}", glob.path);
             // What one glob brings in may come from another, but not from ever more of them.
             match self.resolve_within(module, &full, fuel / 2) {

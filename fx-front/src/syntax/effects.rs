@@ -16,6 +16,39 @@ pub(crate) fn escape(expr: &syn::Expr) -> Option<Span> {
     find.found
 }
 
+/// Macros of error crates that hold a `return`.
+const RETURNING: [&str; 4] = ["bail", "ensure", "ensure_eq", "whatever"];
+
+/// Whether the rules of a macro hold a `return`, a `?` or a macro that does.
+pub(crate) fn returns_by(rules: TokenStream) -> bool {
+    rules.into_iter().any(|token| match token {
+        TokenTree::Group(group) => returns_by(group.stream()),
+        TokenTree::Ident(word) => word == "return" || RETURNING.iter().any(|name| word == name),
+        TokenTree::Punct(mark) => mark.as_char() == '?',
+        TokenTree::Literal(_) => false,
+    })
+}
+
+/// Where a macro of one of these names stands in the expression.
+pub(crate) fn calls_macro(expr: &syn::Expr, names: &BTreeSet<String>) -> Option<Span> {
+    struct Find<'n>(&'n BTreeSet<String>, Option<Span>);
+    impl<'ast> Visit<'ast> for Find<'_> {
+        fn visit_macro(&mut self, mac: &'ast syn::Macro) {
+            let is_one = mac.path.segments.last().is_some_and(|last| self.0.contains(&last.ident.to_string()));
+            self.1 = self.1.or(is_one.then(|| mac.span()));
+            for operand in crate::syntax::macro_operands(mac) {
+                self.1 = self.1.or(calls_macro(&operand, self.0));
+            }
+        }
+    }
+    if names.is_empty() {
+        return None;
+    }
+    let mut find = Find(names, None);
+    find.visit_expr(expr);
+    find.1
+}
+
 /// Looks for the first place where code leaves what is around it.
 #[derive(Default)]
 struct Escape {
@@ -68,6 +101,10 @@ impl<'ast> Visit<'ast> for Escape {
     }
     fn visit_expr_closure(&mut self, _: &'ast syn::ExprClosure) {}
     fn visit_macro(&mut self, mac: &'ast syn::Macro) {
+        self.note(
+            RETURNING.iter().any(|name| mac.path.segments.last().is_some_and(|last| last.ident == name)),
+            mac.span(),
+        );
         let list = syn::punctuated::Punctuated::<syn::Expr, syn::Token![,]>::parse_terminated;
         match mac.parse_body_with(list) {
             Ok(items) => items.iter().for_each(|item| self.visit_expr(item)),
@@ -101,6 +138,33 @@ pub(crate) fn indexes(block: &syn::Block, name: &syn::Ident) -> bool {
     let mut find = Find { name, found: false };
     find.visit_block(block);
     find.found
+}
+
+/// What the code compares the variable with, or adds to it, and the types of which variables are that begin with it.
+pub(crate) fn counted_with(block: &syn::Block, name: &syn::Ident) -> (Vec<syn::Expr>, Vec<syn::Type>) {
+    struct Find<'n>(&'n syn::Ident, Vec<syn::Expr>, Vec<syn::Type>);
+    impl<'ast> Visit<'ast> for Find<'_> {
+        fn visit_expr_binary(&mut self, binary: &'ast syn::ExprBinary) {
+            let is_one = |expr: &syn::Expr| is_counted(expr, self.0);
+            match (is_one(&binary.left), is_one(&binary.right)) {
+                (true, false) => self.1.push((*binary.right).clone()),
+                (false, true) => self.1.push((*binary.left).clone()),
+                _ => {}
+            }
+            syn::visit::visit_expr_binary(self, binary);
+        }
+        fn visit_local(&mut self, local: &'ast syn::Local) {
+            if let (syn::Pat::Type(typed), Some(init)) = (&local.pat, &local.init)
+                && is_counted(&init.expr, self.0)
+            {
+                self.2.push((*typed.ty).clone());
+            }
+            syn::visit::visit_local(self, local);
+        }
+    }
+    let mut find = Find(name, Vec::new(), Vec::new());
+    find.visit_block(block);
+    (find.1, find.2)
 }
 
 /// Whether it is the variable, or arithmetic on it, which has its type.

@@ -70,7 +70,10 @@ impl Tracer<'_> {
             syn::Expr::While(each) => self.while_loop(each),
             syn::Expr::Loop(each) => self.endless_loop(each),
             syn::Expr::Try(inner) => self.question(inner),
-            syn::Expr::Closure(closure) => Ok(self.closure(closure)),
+            syn::Expr::Closure(closure) => {
+                let own = self.with_own_numbers(closure)?;
+                Ok(self.closure(own.as_ref().unwrap_or(closure)))
+            }
             syn::Expr::Struct(literal) => self.structure(literal),
             syn::Expr::Macro(call) => self.macro_call(&call.mac),
             syn::Expr::Cast(cast) => self.cast(cast),

@@ -14,7 +14,7 @@ use syn::spanned::Spanned;
 
 use crate::syntax::{
     bound_names,
-    effects::{self, escape},
+    effects::{self, calls_macro, escape},
 };
 use crate::trace::types::ty::is_copy;
 use crate::trace::{
@@ -53,7 +53,7 @@ impl Tracer<'_> {
             // variables of the opaque code live.
             return Err(fault);
         }
-        if let Some(escape) = escape(expr) {
+        if let Some(escape) = escape(expr).or_else(|| calls_macro(expr, &self.index.returning_macros)) {
             return Err(if matches!(expr, syn::Expr::Return(_) | syn::Expr::Break(_) | syn::Expr::Continue(_)) {
                 fault
             } else {
@@ -203,7 +203,10 @@ impl Tracer<'_> {
             let spelled = hole(&mut args, self.operand(&value, span)?);
             let is_ref = matches!(value, Val::Node(_, _, RefKind::Ref));
             let place = if is_ref { format!("(&{spelled})") } else { spelled };
-            code = code.replace(&Capture::placeholder(position), &place);
+            let placeholder = Capture::placeholder(position);
+            // A function in a field is called through brackets.
+            code = code.replace(&format!("{placeholder} ("), &format!("({place}) ("));
+            code = code.replace(&placeholder, &place);
             if capture.formatted.contains(name) {
                 scope.variables.push(CodeVariable::new(name, format!("&{place}")));
             }

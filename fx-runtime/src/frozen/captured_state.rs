@@ -55,13 +55,24 @@ impl<T> CapturedState<T> {
 /// Saved as it was when the model was frozen.
 impl<T: Send + 'static> State for CapturedState<T> {
     fn save(&self, to: &mut Saver) -> Result<()> {
+        if to.has(Arc::as_ptr(&self.0).addr()) {
+            return Ok(());
+        }
         Captured::save_value(&*self.0.start(), to)
     }
 
     fn load(from: &mut Loader) -> Result<Self> {
-        let now: T = Captured::load_value(from)?;
-        let start = OwnState::copied(&now)?;
-        Ok(Self::new(from.frame(), None, now, start, OwnState::copied))
+        from.once(|from| {
+            let now: T = Captured::load_value(from)?;
+            let start = OwnState::copied(&now)?;
+            Ok(Self::new(from.frame(), None, now, start, OwnState::copied))
+        })
+    }
+}
+
+impl<T> Clone for CapturedState<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
     }
 }
 

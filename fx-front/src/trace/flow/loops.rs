@@ -4,7 +4,7 @@ use fx_ir::{Arg, ForLoop, NodeId, Op, Pattern};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
-use crate::syntax::effects::indexes;
+use crate::syntax::effects::{counted_with, indexes};
 use crate::trace::types::ty::is_untyped;
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Val,
@@ -66,9 +66,11 @@ impl Tracer<'_> {
         }
         if let syn::Pat::Ident(name) = &*each.pat
             && is_untyped(&over.item)
-            && indexes(&each.body, &name.ident)
         {
-            over.item = Ty::Rust("usize".to_owned());
+            let is_index = indexes(&each.body, &name.ident);
+            let known =
+                if is_index { Some(Ty::Rust("usize".to_owned())) } else { self.counter_ty(&each.body, &name.ident) };
+            over.item = known.unwrap_or(over.item);
         }
         let body = syn::Expr::Block(syn::ExprBlock { attrs: Vec::new(), label: None, block: each.body.clone() });
         let mut carried = self.carried_by(&body, each.span())?;
@@ -76,6 +78,18 @@ impl Tracer<'_> {
         carried.retain(|(_, value)| !matches!(value, Val::Never));
         self.learn(each, &over, &mut carried);
         self.iterations_over(each, &over, &carried)
+    }
+
+    /// The type of a loop's number, as what it is compared with or added to says, or a `let` of it.
+    fn counter_ty(&self, body: &syn::Block, name: &syn::Ident) -> Option<Ty> {
+        let (others, types) = counted_with(body, name);
+        let of_others = others.iter().map(|other| match self.infer_ty(other) {
+            Ty::Unknown => self.chain_ty(other),
+            known => known,
+        });
+        let written = types.iter().map(|ty| self.index.ty(self.module(), None, ty));
+        let is_integer = |ty: &Ty| matches!(ty, Ty::Rust(name) if fx_ir::scalar::is_integer(name));
+        of_others.chain(written).find(is_integer)
     }
 
     /// Traces the loop to find out what options hold that begin as `None` and of which nothing else says so: its first

@@ -98,7 +98,9 @@ impl Capture {
         let is_member = at > 0 && is_dot(&all[at - 1]) && !(at > 1 && is_dot(&all[at - 2]));
         let is_path = all.get(at + 1).is_some_and(is_colon) && all.get(at + 2).is_some_and(is_colon);
         let is_label = all.get(at + 1).is_some_and(is_colon) && !is_path;
-        if is_member || is_path || is_label {
+        // A path may begin with a parameter of the function that is inlined.
+        let is_generic = is_path && matches!(lookup(&name), Mention::Place);
+        if is_member || is_label || is_path && !is_generic {
             return ident.clone();
         }
         match lookup(&name) {

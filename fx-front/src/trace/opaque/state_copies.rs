@@ -165,7 +165,12 @@ fn has_written_fields(index: &Index, name: &str, kept: &Fields) -> bool {
         let fields = &index.structs[id].fields;
         fields.iter().any(|field| kept.contains(&(id, field.name.clone())) || is_interior(&field.ty))
     };
-    index.consists_of(&ty).into_iter().filter_map(|path| index.struct_at(&path)).any(is_written)
+    index.consists_of(&ty).into_iter().any(|path| match index.struct_at(&path) {
+        Some(id) => is_written(id),
+        None => index
+            .variants(&Ty::Rust(path))
+            .is_some_and(|variants| variants.iter().flat_map(|variant| &variant.fields).any(|(_, ty)| is_interior(ty))),
+    })
 }
 
 /// Types of the standard library's that are written to behind a shared reference.

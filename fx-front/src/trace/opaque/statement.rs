@@ -3,7 +3,7 @@
 use fx_ir::{Arg, Code, Op};
 use syn::spanned::Spanned;
 
-use crate::syntax::effects::escape;
+use crate::syntax::effects::{calls_macro, escape};
 use crate::trace::{Result, Tracer, Ty, Unsupported, Val, entry::signature::Signature, unsupported};
 
 impl Tracer<'_> {
@@ -15,7 +15,7 @@ impl Tracer<'_> {
         fault: &Unsupported,
     ) -> Result<Arg> {
         let body = syn::Expr::Block(syn::ExprBlock { attrs: Vec::new(), label: None, block: block.clone() });
-        if let Some(escape) = escape(&body) {
+        if let Some(escape) = escape(&body).or_else(|| calls_macro(&body, &self.index.returning_macros)) {
             return unsupported(escape, "code that leaves the function cannot be carried along");
         }
         if signature.output.is_ref {
@@ -33,7 +33,8 @@ impl Tracer<'_> {
     pub(in crate::trace) fn opaque_statement(&mut self, expr: &syn::Expr, fault: Unsupported) -> Result<Val> {
         let is_call = matches!(expr, syn::Expr::MethodCall(_) | syn::Expr::Call(_));
         let has_state = self.is_stateful() || self.has_places();
-        if !has_state || !is_call || escape(expr).is_some() {
+        if !has_state || !is_call || escape(expr).or_else(|| calls_macro(expr, &self.index.returning_macros)).is_some()
+        {
             return Err(fault);
         }
         // Its value may be a reference into what is only borrowed to it.

@@ -84,6 +84,11 @@ impl<'a> Tracer<'a> {
             ("extend", _) if call.args.first().is_some_and(yields_values) => Some(self.extended(call)),
             ("pop", Val::List(items)) if !items.is_empty() => Some(self.popped(items.clone(), call)),
             ("push", _) if self.is_spilled(list) => Some(self.push_to(list, element, call)),
+            // A list that is written out is a value like a number.
+            ("clone" | "to_vec" | "to_owned", Val::List(items)) if is_copy(element) && !items.is_empty() => {
+                Some(Ok(list.clone()))
+            }
+            ("contains", Val::List(items)) if is_copy(element) && !items.is_empty() => Some(self.contained(list, call)),
             ("contains", Val::Node(..)) if is_copy(element) && !is_untyped(element) => Some(self.contained(list, call)),
             ("resize" | "resize_with", _) => self.resized(list, element, call),
             (

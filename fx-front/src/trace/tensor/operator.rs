@@ -43,13 +43,18 @@ impl Tracer<'_> {
     }
 
     pub(in crate::trace) fn binary(&mut self, binary: &syn::ExprBinary) -> Result<Val> {
+        let mark = self.checkpoint();
         let left = self.expr(&binary.left)?;
-        // The right side of `&&` and `||` may not run, so nothing may be taken out of it.
-        let lazy = matches!(binary.op, BinOp::And(_) | BinOp::Or(_));
+        let is_lazy = matches!(binary.op, BinOp::And(_) | BinOp::Or(_));
+        let decides = Val::Lit(Arg::Bool(matches!(binary.op, BinOp::Or(_))), Ty::Rust("bool".to_owned()));
+        if is_lazy && matches!((&left, &decides), (Val::Lit(left, _), Val::Lit(decides, _)) if left == decides) {
+            return Ok(decides);
+        }
         let before = self.graph.region(self.region).nodes.len();
         let right = self.expr(&binary.right)?;
-        if lazy && self.has_effect_since(before) {
-            return unsupported(binary.right.span(), "an effect behind `&&` or `||`");
+        if is_lazy && !self.is_total_since(before) {
+            self.rollback(mark);
+            return self.branch(&as_branch(binary), false);
         }
         if let Some(known) = short_circuit(&binary.op, &left, &right) {
             return Ok(known);
@@ -57,12 +62,20 @@ impl Tracer<'_> {
         self.arithmetic(&binary.op, left, right, binary.span())
     }
 
-    fn has_effect_since(&self, mark: usize) -> bool {
+    /// Whether the nodes may as well run where the user's code does not reach them: they do nothing, and never fail.
+    fn is_total_since(&self, mark: usize) -> bool {
         let nodes = &self.graph.region(self.region).nodes[mark..];
-        nodes.iter().any(|&id| match &self.graph.node(id).op {
-            // To read a cell does nothing to it.
-            Op::Host(host) if reads_cell(&host.op, &self.graph.node(id).args) || asks_list(&host.op) => false,
-            op => op.effect() != fx_ir::Effect::Pure,
+        nodes.iter().all(|&id| {
+            let node = self.graph.node(id);
+            match &node.op {
+                Op::GetAttr(_) | Op::TupleGet(_) => true,
+                // To read a cell does nothing to it.
+                Op::Host(host) => {
+                    let does_nothing = host.effect == fx_ir::Effect::Pure || reads_cell(&host.op, &node.args);
+                    (does_nothing || asks_list(&host.op)) && !node.does_on_host(&|op| !is_total(op))
+                }
+                _ => false,
+            }
         })
     }
 
@@ -231,6 +244,59 @@ impl Tracer<'_> {
             Some(args) => Ok(self.push(Op::Call(op), args, name.split('.').next().unwrap_or(name), Ty::Tensor, span)),
             None => unsupported(span, "an operand of this form"),
         }
+    }
+}
+
+/// `a && b` as `if a { b } else { false }`, and `a || b` as `if a { true } else { b }`.
+fn as_branch(binary: &syn::ExprBinary) -> syn::ExprIf {
+    let (left, right) = (&binary.left, &binary.right);
+    match binary.op {
+        BinOp::And(_) => syn::parse_quote_spanned!(binary.op.span()=> if #left { #right } else { false }),
+        _ => syn::parse_quote_spanned!(binary.op.span()=> if #left { true } else { #right }),
+    }
+}
+
+/// Whether the operation yields a value of whatever it is given.
+fn is_total(op: &HostOp) -> bool {
+    match op {
+        HostOp::Binary(sign) => ["==", "!=", "<", "<=", ">", ">=", "&&", "||"].contains(&sign.as_str()),
+        HostOp::Method(name) => [
+            "len",
+            "is_empty",
+            "is_some",
+            "is_none",
+            "size",
+            "dim",
+            "kind",
+            "device",
+            "numel",
+            "starts_with",
+            "ends_with",
+        ]
+        .contains(&name.as_str()),
+        HostOp::Slice(dots) => dots == "..",
+        op => matches!(
+            op,
+            HostOp::Use
+                | HostOp::Literal(_)
+                | HostOp::Ascribe(_)
+                | HostOp::Ref
+                | HostOp::Copied
+                | HostOp::Field(_)
+                | HostOp::Deref
+                | HostOp::Unit
+                | HostOp::Tuple
+                | HostOp::Array
+                | HostOp::Some
+                | HostOp::Not
+                | HostOp::Cast(_)
+                | HostOp::From(_)
+                | HostOp::Lock
+                | HostOp::Interior
+                | HostOp::CellValue
+                | HostOp::Cell(_)
+                | HostOp::ForeignCell(_)
+        ),
     }
 }
 

@@ -205,7 +205,7 @@ mod tests {
     understood!(ClosureField: 1 of 2);
     understood!(Returns: 0 of 15);
     understood!(Guarded: 1 of 6);
-    understood!(Parsed: 0 of 19);
+    understood!(Parsed: 6 of 19);
 
     fn linear(p: &nn::Path) -> nn::Linear {
         nn::linear(p / "fc", 4, 4, Default::default())

@@ -18,6 +18,7 @@ pub mod functions;
 pub mod generics;
 pub mod helpers;
 pub mod iterators;
+pub mod laziness;
 pub mod lent_arguments;
 pub mod limits;
 pub mod lists;

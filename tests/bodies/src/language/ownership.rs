@@ -388,7 +388,7 @@ mod tests {
     use super::*;
     use crate::check::{Close, agree, randn, understood};
 
-    understood!(ByReExport: 4 of 17);
+    understood!(ByReExport: 4 of 16);
     understood!(Tables: 3 of 15);
     understood!(Locked: 1 of 10);
     understood!(Changed: 0 of 8);

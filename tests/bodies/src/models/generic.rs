@@ -416,7 +416,7 @@ mod tests {
     understood!(Mixed: 2 of 6);
     understood!(Mixer: 4 of 12);
     understood!(Owned: 2 of 4);
-    understood!(Activated: 0 of 7);
+    understood!(Activated: 0 of 9);
     understood!(Counted: 0 of 1);
     understood!(Asynchronous: 0 of 1);
     understood!(Unsafe: 0 of 1);

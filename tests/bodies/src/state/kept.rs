@@ -526,7 +526,7 @@ mod tests {
     understood!(Stepped: 2 of 14);
     understood!(ReadTwice: 2 of 11);
     understood!(WrittenInMacro: 2 of 13);
-    understood!(Windows: 11 of 17);
+    understood!(Windows: 11 of 14);
     understood!(Carried: 0 of 13);
     understood!(Staged: 0 of 8);
 
