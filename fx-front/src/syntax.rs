@@ -125,6 +125,16 @@ pub(crate) fn panics(mac: &syn::Macro) -> bool {
     ["panic", "unreachable", "todo", "unimplemented"].contains(&name.as_str())
 }
 
+/// Whether it is `Err(..)`.
+pub(crate) fn is_err(expr: &syn::Expr) -> bool {
+    is_call_of(expr, "Err")
+}
+
+/// Whether it calls the function, or makes the variant, of that name.
+pub(crate) fn is_call_of(expr: &syn::Expr, name: &str) -> bool {
+    matches!(expr, syn::Expr::Call(call) if matches!(&*call.func, syn::Expr::Path(path) if path.path.is_ident(name)))
+}
+
 /// The names that patterns inside of the expression bind.
 pub(crate) fn bound_names(expr: &syn::Expr) -> BTreeSet<String> {
     let mut bound = Bound(BTreeSet::new());

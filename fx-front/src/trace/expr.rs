@@ -6,11 +6,10 @@ use quote::ToTokens;
 use syn::spanned::Spanned;
 
 use crate::index::{Name, Resolved};
-use crate::syntax::{is_compound, path_text};
+use crate::syntax::{is_compound, is_err, path_text};
 use crate::trace::types::ty::{is_untyped, rounded};
 use crate::trace::{
     OnError, RefKind, Result, Tracer, Ty, Val,
-    flow::block::is_err,
     tensor::{const_fold, operator},
     unsupported,
 };

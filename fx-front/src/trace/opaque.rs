@@ -15,6 +15,7 @@ use syn::spanned::Spanned;
 use crate::syntax::{
     bound_names,
     effects::{self, calls_macro, escape},
+    is_err,
 };
 use crate::trace::types::ty::is_copy;
 use crate::trace::{
@@ -48,8 +49,8 @@ impl Tracer<'_> {
         let expected = self.expects.next.take();
         let fault = located(fault, expr.span());
         let is_mut_borrow = matches!(expr, syn::Expr::Reference(borrowed) if borrowed.mutability.is_some());
-        if is_mut_borrow || is_kept(expr) {
-            // What is written through it would be written to a copy, and a container would keep it for longer than the
+        if is_mut_borrow || is_kept(expr) || is_err(expr) {
+            // An error is a `Result` where `Ok` is what it holds. What is written through it would be written to a copy, and a container would keep it for longer than the
             // variables of the opaque code live.
             return Err(fault);
         }

@@ -4,7 +4,7 @@ use fx_ir::{Arg, Effect, HostOp, Op};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
-use crate::syntax::{contains_return, has_else};
+use crate::syntax::{contains_return, has_else, is_call_of, is_err};
 use crate::trace::types::ty::never;
 use crate::trace::{
     Env, OnError, Result, Tracer, Ty, Val,
@@ -239,17 +239,8 @@ impl Tracer<'_> {
     }
 }
 
-/// Whether it is `Err(..)`.
-pub(in crate::trace) fn is_err(expr: &syn::Expr) -> bool {
-    is_call_of(expr, "Err")
-}
-
 fn is_ok(expr: &syn::Expr) -> bool {
     is_call_of(expr, "Ok")
-}
-
-fn is_call_of(expr: &syn::Expr, name: &str) -> bool {
-    matches!(expr, syn::Expr::Call(call) if matches!(&*call.func, syn::Expr::Path(path) if path.path.is_ident(name)))
 }
 
 fn is_return(expr: &syn::Expr) -> bool {

@@ -5,10 +5,9 @@ use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
+use crate::syntax::is_err;
 use crate::trace::types::ty::{is_copy, never};
-use crate::trace::{
-    Result, Tracer, Ty, Val, call::panics::arguments, flow::block::is_err, opaque::template::hole, unsupported,
-};
+use crate::trace::{Result, Tracer, Ty, Val, call::panics::arguments, opaque::template::hole, unsupported};
 
 impl Tracer<'_> {
     /// `return Err(..)` of the entry: an error that leaves the frozen model.

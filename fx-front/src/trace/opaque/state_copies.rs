@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use fx_ir::{HostOp, NodeId, Op, Type};
 use syn::visit::Visit;
 
-use crate::index::{Index, Ty};
+use crate::index::{Field, Index, Ty};
 use crate::trace::{Tracer, place::state_cell::Fields};
 
 /// How the functions of a frozen type reach a part of the model with fields that calls may write to.
@@ -125,8 +125,9 @@ impl Tracer<'_> {
         let node = self.graph.node(id);
         if let (Op::GetAttr(name), Some(Type::Module(owner))) =
             (&node.op, node.input(0).map(|base| &self.graph.node(base).ty))
-            && let Some(field) = self.index.struct_at(owner).and_then(|owner| self.index.field(owner, name))
-            && is_interior(&field.ty)
+            && let Some(owner) = self.index.struct_at(owner)
+            && let Some(field) = self.index.field(owner, name)
+            && is_written_through(self.index, owner, field)
         {
             return true;
         }
@@ -163,7 +164,7 @@ fn has_written_fields(index: &Index, name: &str, kept: &Fields) -> bool {
     let ty = index.struct_at(name).map_or_else(|| Ty::Rust(name.to_owned()), Ty::Struct);
     let is_written = |id: usize| {
         let fields = &index.structs[id].fields;
-        fields.iter().any(|field| kept.contains(&(id, field.name.clone())) || is_interior(&field.ty))
+        fields.iter().any(|field| kept.contains(&(id, field.name.clone())) || is_written_through(index, id, field))
     };
     index.consists_of(&ty).into_iter().any(|path| match index.struct_at(&path) {
         Some(id) => is_written(id),
@@ -171,6 +172,19 @@ fn has_written_fields(index: &Index, name: &str, kept: &Fields) -> bool {
             .variants(&Ty::Rust(path))
             .is_some_and(|variants| variants.iter().flat_map(|variant| &variant.fields).any(|(_, ty)| is_interior(ty))),
     })
+}
+
+/// Whether the field is written to behind a shared reference, whatever its type is called here.
+fn is_written_through(index: &Index, owner: usize, field: &Field) -> bool {
+    fn has_cell(ty: &Ty) -> bool {
+        match ty {
+            Ty::Interior(..) => true,
+            Ty::Option(inner) | Ty::List(inner) | Ty::Result(inner) => has_cell(inner),
+            Ty::Tuple(parts) => parts.iter().any(has_cell),
+            _ => false,
+        }
+    }
+    is_interior(&field.ty) || has_cell(&index.field_ty(owner, field))
 }
 
 /// Types of the standard library's that are written to behind a shared reference.

@@ -38,14 +38,18 @@ impl Tracer<'_> {
         }
     }
 
-    /// `pair.get(0)` of a list that is written out.
+    /// `pair.get(0)` of a list that is written out, or `numbers.get(i)`.
     fn got(&mut self, list: &Val, call: &syn::ExprMethodCall) -> Option<Result<Val>> {
         let mark = self.checkpoint();
         if let Some(Ok(at @ Val::Lit(Arg::Int(_), _))) = call.args.first().map(|at| self.expr(at)) {
             return Some(self.element_taken(list, &at, call.span()));
         }
         self.rollback(mark);
-        None
+        let (at, element) = (call.args.first()?, list.ty().element());
+        is_copy(&element).then(|| {
+            let at = self.expr(at)?;
+            self.lent(list, &element, ElementAccess::Get, Some(&at), call.span())
+        })
     }
 
     /// The element of that number of a list: by value, or by reference where the list is one.
