@@ -12,8 +12,12 @@ mod operands;
 mod paths;
 mod submodule;
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
 use fx_front::index::Ty;
 use fx_front::trace::Param;
+
 use fx_ir::{Arg, HostOp, ModuleScope, Node, NodeId, NodeSet, Op, RegionId};
 
 use self::bare::bare;
@@ -49,6 +53,8 @@ struct Walk<'e, 'a> {
     file: String,
     /// The parameters of regions that are listed, which are values of the graph whatever they come from.
     listed: NodeSet,
+    /// What loops carry of which it is being asked whether it is live.
+    asked: RefCell<BTreeSet<NodeId>>,
 }
 
 impl<'e, 'a> Walk<'e, 'a> {
@@ -64,6 +70,7 @@ impl<'e, 'a> Walk<'e, 'a> {
             may_be_deeper: false,
             file: String::new(),
             listed: NodeSet::default(),
+            asked: RefCell::default(),
             is_on_host: false,
         };
         walk.writer.prints_all = true;

@@ -10,6 +10,9 @@ impl Walk<'_, '_> {
         if self.listed.contains(id) {
             return false;
         }
+        if !self.is_carried_live(id) {
+            return false;
+        }
         let node = self.writer.graph().node(id);
         if let (Op::GetAttr(_), Some(base)) = (&node.op, node.input(0)) {
             // What a call writes to is a field of the live model all the same.
@@ -28,6 +31,24 @@ impl Walk<'_, '_> {
         let all_inside =
             inside.copied().all(|inner| matches!(self.writer.graph().node(inner).op, Op::Yield) || self.is_live(inner));
         early && !made_by_op && all_inside && node.inputs().all(|input| self.is_live(input))
+    }
+
+    /// Returns whether what a loop carries stays a live value in every iteration; anything else is taken for one here.
+    fn is_carried_live(&self, id: NodeId) -> bool {
+        let graph = self.writer.graph();
+        let Some(region) = graph.scope_of(id) else { return true };
+        let Some(owner) = graph.owner_of(region).filter(|&owner| matches!(graph.node(owner).op, Op::For(_))) else {
+            return true;
+        };
+        let params = &graph.region(region).params;
+        let bound = params.len() + 1 - graph.node(owner).args.len();
+        let position = params.iter().position(|&param| param == id).filter(|at| *at >= bound);
+        let Some(end) = graph.yield_of(region).filter(|_| position.is_some()) else { return true };
+        let next = position.and_then(|at| graph.node(end).args.get(at - bound)?.node());
+        let Some(next) = next.filter(|&next| next != id && self.asked.borrow_mut().insert(id)) else { return true };
+        let is_live = self.is_live(next);
+        self.asked.borrow_mut().remove(&id);
+        is_live
     }
 
     /// Returns whether a loop or a `match` binds it to a part of a live value, which a call may write to.

@@ -275,8 +275,9 @@ impl Writer {
             Yields::One(Type::Maybe) => ("Option<Tensor>", format!("Some({all})")),
             _ => ("Tensor", all),
         };
+        let touched = if self.has_cells() { "self.calls.set(self.calls.get() + 1);" } else { "" };
         let this = if self.writes_self() { "&mut self" } else { "&self" };
-        (format!("pub fn forward({this}, xs: &Tensor{written}) -> {told} {{ {body} {tail} }}"), arguments)
+        (format!("pub fn forward({this}, xs: &Tensor{written}) -> {told} {{ {touched} {body} {tail} }}"), arguments)
     }
 
     /// A tensor by one of the model's layers.
