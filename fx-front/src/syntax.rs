@@ -2,6 +2,7 @@
 
 pub(crate) mod effects;
 pub(crate) mod element_access;
+pub(crate) mod guard;
 pub(crate) mod iterator_method;
 pub(crate) mod params;
 pub(crate) mod substitute;
@@ -144,9 +145,10 @@ pub(crate) fn bound_names(expr: &syn::Expr) -> BTreeSet<String> {
 
 /// The names that the pattern binds.
 pub(crate) fn names_of(pat: &syn::Pat) -> BTreeSet<String> {
-    let mut bound = Bound(BTreeSet::new());
-    bound.visit_pat(pat);
-    bound.0
+    match pat {
+        syn::Pat::Or(_) => bound_names(&syn::parse_quote!(|(#pat)| ())),
+        _ => bound_names(&syn::parse_quote!(|#pat| ())),
+    }
 }
 
 struct Bound(BTreeSet<String>);

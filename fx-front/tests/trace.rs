@@ -231,7 +231,7 @@ use fx_runtime::{nn, traceable, Module, Tensor};
 impl Net {
     pub fn forward(&self, xs: &Tensor) -> Tensor {
         let ys = self.fc.forward(xs);
-        let parts: Vec<f64> = self.names.iter().map(|name| name.len() as f64).collect();
+        let parts: Vec<f64> = self.names.iter().map(|name| name.capacity() as f64).collect();
         ys.relu() * parts.len() as i64
     }
 }
@@ -244,13 +244,13 @@ struct Net { fc: nn::Linear, names: Vec<String> }
               %fc = get_attr[fc](self) : module<Linear>  @ src/lib.rs:7 as fc in Net
               %ys = call_module[Linear](%fc, xs) : tensor  @ src/lib.rs:7 as fc in Net
               %names_1 = get_attr[names](self) : list<rust<String>>  @ src/lib.rs:8 as names in Net
-              %parts = rust["{ let typed: Vec < f64 > = (* self_names) . iter () . map (| name | name . len () as f64) . collect (); typed }", block, let self_names = "&$0", io, opaque("the method `len`")](%names_1)  @ src/lib.rs:8 as opaque in Net
+              %parts = rust["{ let typed: Vec < f64 > = (* self_names) . iter () . map (| name | name . capacity () as f64) . collect (); typed }", block, let self_names = "&$0", io, opaque("the method `capacity`")](%names_1)  @ src/lib.rs:8 as opaque in Net
               %relu = relu(%ys) : tensor  @ src/lib.rs:9 as relu in Net
               %len = host.method["len", io](%parts) : rust<usize>  @ src/lib.rs:9 as len in Net
               %cast = host.cast["i64"](%len) : rust<i64>  @ src/lib.rs:9 as cast in Net
               %mul = mul.Scalar(%relu, %cast) : tensor  @ src/lib.rs:9 as mul in Net
               yield %mul  @ src/lib.rs:10 as output in Net
-            }src/lib.rs:8: carried along, not understood: the method `len` [FX0008]
+            }src/lib.rs:8: carried along, not understood: the method `capacity` [FX0008]
               help: written with ops that are known it would be optimised with what stands around it
         "#]],
     );

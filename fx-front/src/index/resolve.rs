@@ -1,6 +1,6 @@
 //! What a path written in a module means.
 
-use super::{Index, Module, Name, Resolved, types::interior_of};
+use super::{Index, Module, Name, Resolved};
 use fx_ir::LayerRow;
 
 /// A path of another crate, written so that it means the same in every module.
@@ -108,4 +108,11 @@ impl Index {
 fn is_known_external(full: &str) -> bool {
     let last = full.rsplit("::").next().unwrap_or(full);
     last == "Tensor" || last == "nn" || LayerRow::of_type(last).is_some() || LayerRow::of_constructor(last).is_some()
+}
+
+/// The type of the standard library's of that path that is written to behind a shared reference.
+pub(super) fn interior_of(path: &str) -> Option<&'static str> {
+    let (module, name) = path.rsplit_once("::")?;
+    let is_std = ["std::cell", "core::cell"].iter().any(|cell| module.trim_start_matches("::") == *cell);
+    ["RefCell", "Cell"].into_iter().find(|known| is_std && *known == name)
 }

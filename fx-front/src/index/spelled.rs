@@ -2,7 +2,7 @@
 
 use crate::syntax::path_text;
 
-use super::{Index, Name, Resolved, Ty, from_root, types::interior_of};
+use super::{Index, Name, Resolved, Ty, from_root, resolve::interior_of};
 
 /// A type that has a path which means the same everywhere.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use quote::ToTokens;
 
 use crate::syntax::path_text;
 
-use super::{Index, Name, Resolved, from_root};
+use super::{Index, Name, Resolved, from_root, resolve::interior_of};
 use fx_ir::LayerRow;
 
 /// What is known of a Rust type.
@@ -229,13 +229,6 @@ impl Index {
             Ty::Rust(spelling) => fx_ir::Type::rust(spelling),
         }
     }
-}
-
-/// The type of the standard library's of that path that is written to behind a shared reference.
-pub(super) fn interior_of(path: &str) -> Option<&'static str> {
-    let (module, name) = path.rsplit_once("::")?;
-    let is_std = ["std::cell", "core::cell"].iter().any(|cell| module.trim_start_matches("::") == *cell);
-    ["RefCell", "Cell"].into_iter().find(|known| is_std && *known == name)
 }
 
 /// The dimensions of `Conv<[i64; 2]>`, which is `Conv2D`.

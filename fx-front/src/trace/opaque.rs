@@ -206,8 +206,7 @@ impl Tracer<'_> {
             let place = if is_ref { format!("(&{spelled})") } else { spelled };
             let placeholder = Capture::placeholder(position);
             // A function in a field is called through brackets.
-            code = code.replace(&format!("{placeholder} ("), &format!("({place}) ("));
-            code = code.replace(&placeholder, &place);
+            code = code.replace(&format!("{placeholder} ("), &format!("({place}) (")).replace(&placeholder, &place);
             if capture.formatted.contains(name) {
                 scope.variables.push(CodeVariable::new(name, format!("&{place}")));
             }

@@ -257,41 +257,6 @@ impl Tracer<'_> {
         })
     }
 
-    fn struct_method(&mut self, receiver: Val, call: &syn::ExprMethodCall, errors: OnError) -> Result<Val> {
-        let name = call.method.to_string();
-        if matches!(name.as_str(), "as_ref" | "borrow") {
-            return Ok(receiver);
-        }
-        let Some(id) = self.index.method(&receiver.ty(), &name) else {
-            // Whatever is a `Module` is a `ModuleT` as well.
-            if name == "forward_t" && self.index.method(&receiver.ty(), "forward").is_some() {
-                let args = self.each_value(&call.args)?;
-                return self.forward(&receiver, args, call.span());
-            }
-            return unsupported(call.method.span(), format!("the method `{name}`"));
-        };
-        let receiver = self.receiver_of(id, receiver, call)?;
-        let args = call.args.iter().map(|arg| self.handed_on(arg)).collect::<Result<Vec<Val>>>()?;
-        if let Some(fx) = self.leaf_field(&receiver) {
-            return self.leaf_call(id, fx, Some(&receiver), &args, call.span());
-        }
-        self.inline_with(id, Some(receiver), args, errors, call.span())
-    }
-
-    /// Whether the method is `forward_t` of a type that has `forward` alone.
-    fn is_module_of_crate(&self, ty: &Ty, name: &str) -> bool {
-        name == "forward_t" && self.index.method(ty, "forward").is_some()
-    }
-
-    /// What the `#[fx(..)]` on the field says that holds the module, if that is `leaf`.
-    pub(in crate::trace) fn leaf_field(&self, module: &Val) -> Option<crate::attrs::FnOptions> {
-        let node = self.graph.node(self.field_behind(module.node()?));
-        let Op::GetAttr(field) = &node.op else { return None };
-        let fx_ir::Type::Module(owner) = &self.graph.node(node.input(0)?).ty else { return None };
-        let owner = self.index.struct_at(owner)?;
-        self.index.field(owner, field).map(|field| field.fx).filter(|fx| fx.leaf.is_present())
-    }
-
     /// A method of a number, a list or an option that only computes.
     fn host_method(&mut self, receiver: Val, name: &str, call: &syn::ExprMethodCall) -> Result<Val> {
         if matches!(name, "clone" | "to_owned") && receiver.node().is_some() && self.has_clone(&receiver.ty()) {

@@ -4,7 +4,7 @@ use fx_ir::{Arg, ForLoop, NodeId, Op, Pattern};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
-use crate::syntax::effects::{counted_with, indexes};
+use crate::syntax::effects::indexes;
 use crate::trace::types::ty::is_untyped;
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Val,
@@ -78,18 +78,6 @@ impl Tracer<'_> {
         carried.retain(|(_, value)| !matches!(value, Val::Never));
         self.learn(each, &over, &mut carried);
         self.iterations_over(each, &over, &carried)
-    }
-
-    /// The type of a loop's number, as what it is compared with or added to says, or a `let` of it.
-    fn counter_ty(&self, body: &syn::Block, name: &syn::Ident) -> Option<Ty> {
-        let (others, types) = counted_with(body, name);
-        let of_others = others.iter().map(|other| match self.infer_ty(other) {
-            Ty::Unknown => self.chain_ty(other),
-            known => known,
-        });
-        let written = types.iter().map(|ty| self.index.ty(self.module(), None, ty));
-        let is_integer = |ty: &Ty| matches!(ty, Ty::Rust(name) if fx_ir::scalar::is_integer(name));
-        of_others.chain(written).find(is_integer)
     }
 
     /// Traces the loop to find out what options hold that begin as `None` and of which nothing else says so: its first

@@ -4,16 +4,13 @@ use fx_ir::{Arg, HostOp};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
-use crate::syntax::{effects::is_mutator, is_chain, peeled};
-use crate::trace::types::ty::is_copy;
-use crate::trace::{
-    Result, Tracer, Ty, Val,
-    place::{
-        Place,
-        interior::{self, behind},
-    },
-    unsupported,
+use crate::syntax::{
+    effects::is_mutator,
+    guard::{behind, is_borrow},
+    is_chain, peeled,
 };
+use crate::trace::types::ty::is_copy;
+use crate::trace::{Result, Tracer, Ty, Val, place::Place, unsupported};
 
 impl Tracer<'_> {
     /// `self.cache = value`.
@@ -70,7 +67,7 @@ impl Tracer<'_> {
             return Ok(Some(borrowed));
         }
         if let syn::Expr::MethodCall(call) = behind(expr)
-            && interior::is_borrow(call)
+            && is_borrow(call)
         {
             return self.interior(&call.receiver);
         }

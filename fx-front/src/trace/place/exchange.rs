@@ -1,7 +1,7 @@
 //! What takes a value out of a place and leaves another in it: `mem::take`, `mem::replace`, `mem::swap`, and what fills an
 //! option where it is empty.
 
-use fx_ir::Arg;
+use fx_ir::{Arg, HostOp};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
@@ -41,6 +41,22 @@ impl Tracer<'_> {
         };
         let value = value.first().map(|value| self.expr(value)).transpose()?;
         self.exchanged_for(&place, function, value.as_ref(), span).map(Some)
+    }
+
+    /// What the place held, which holds the value from there on, or nothing.
+    pub(in crate::trace) fn exchanged_for(
+        &mut self,
+        place: &Place,
+        function: &str,
+        value: Option<&Val>,
+        span: proc_macro2::Span,
+    ) -> Result<Val> {
+        let mut operands = vec![HostOp::RefMut.on(place.target())];
+        if let Some(value) = value {
+            operands.push(self.stored_operand(place, value, span)?);
+        }
+        let op = HostOp::Exchange(function.to_owned());
+        Ok(self.on_place(place, op, operands, function, place.ty.clone(), span))
     }
 
     fn taken_of_local(&mut self, target: &syn::Expr, value: &[&syn::Expr], span: Span) -> Result<Option<Val>> {

@@ -6,27 +6,13 @@
 
 use std::rc::Rc;
 
-use fx_ir::HostOp;
 use syn::{Expr, ExprMethodCall, spanned::Spanned};
 
-use crate::syntax::peeled;
+use crate::syntax::{guard::is_borrow, peeled};
 use crate::trace::{
     Result, Tracer, Ty, Val,
     place::{Place, Projection, is_plain},
 };
-
-/// Whether the call could yield a guard, or a reference, to what a cell holds.
-pub(in crate::trace) fn is_borrow(call: &ExprMethodCall) -> bool {
-    call.args.is_empty() && ["borrow", "borrow_mut", "get_mut"].iter().any(|name| call.method == name)
-}
-
-/// The expression without stars before it.
-pub(in crate::trace) fn behind(expr: &Expr) -> &Expr {
-    match peeled(expr) {
-        Expr::Unary(syn::ExprUnary { op: syn::UnOp::Deref(_), expr, .. }) => behind(expr),
-        other => other,
-    }
-}
 
 /// Whether it is a list that is no `Vec`.
 fn is_other_list(place: &Place) -> bool {
@@ -90,21 +76,5 @@ impl Tracer<'_> {
             return self.write(&place, &value, span).map(|_| Some(Val::Unit));
         }
         self.exchanged_for(&place, "replace", Some(&value), span).map(Some)
-    }
-
-    /// What the place held, which holds the value from there on, or nothing.
-    pub(in crate::trace) fn exchanged_for(
-        &mut self,
-        place: &Place,
-        function: &str,
-        value: Option<&Val>,
-        span: proc_macro2::Span,
-    ) -> Result<Val> {
-        let mut operands = vec![HostOp::RefMut.on(place.target())];
-        if let Some(value) = value {
-            operands.push(self.stored_operand(place, value, span)?);
-        }
-        let op = HostOp::Exchange(function.to_owned());
-        Ok(self.on_place(place, op, operands, function, place.ty.clone(), span))
     }
 }

@@ -6,10 +6,10 @@ use fx_ir::{Arg, HostOp};
 use quote::ToTokens;
 use syn::{Expr, spanned::Spanned};
 
-use crate::syntax::{element_access::ElementAccess, is_chain, peeled};
+use crate::syntax::{element_access::ElementAccess, guard::is_borrow, is_chain, peeled};
 use crate::trace::{
     Result, Tracer, Ty, Val,
-    place::{Place, Projection, Root, interior, is_plain},
+    place::{Place, Projection, Root, is_plain},
     tensor::operator,
     unsupported,
 };
@@ -35,7 +35,7 @@ impl Tracer<'_> {
             syn::Expr::MethodCall(call) if matches!(call.method.to_string().as_str(), "unwrap" | "expect") => {
                 Ok(self.place_test(&call.receiver)?.map(|test| test.held))
             }
-            syn::Expr::MethodCall(call) if interior::is_borrow(call) => self.interior(&call.receiver),
+            syn::Expr::MethodCall(call) if is_borrow(call) => self.interior(&call.receiver),
             syn::Expr::MethodCall(call) => match self.filled_option(call)? {
                 Some(held) => self.place(&held, writes),
                 None => Ok(None),

@@ -4,6 +4,7 @@ use crate::trace::std_model::method_type::keeps_type;
 use fx_ir::{OpId, catalog};
 
 use crate::index::{Name, Resolved};
+use crate::syntax::effects::counted_with;
 use crate::syntax::iterator_method::{IteratorMethod, Role};
 use crate::syntax::path_text;
 use crate::syntax::{is_compound, yields_bool};
@@ -45,6 +46,18 @@ impl Tracer<'_> {
             },
             _ => Ty::Unknown,
         }
+    }
+
+    /// The type of a loop's number, as what it is compared with or added to says, or a `let` of it.
+    pub(in crate::trace) fn counter_ty(&self, body: &syn::Block, name: &syn::Ident) -> Option<Ty> {
+        let (others, types) = counted_with(body, name);
+        let of_others = others.iter().map(|other| match self.infer_ty(other) {
+            Ty::Unknown => self.chain_ty(other),
+            known => known,
+        });
+        let written = types.iter().map(|ty| self.index.ty(self.module(), None, ty));
+        let is_integer = |ty: &Ty| matches!(ty, Ty::Rust(name) if fx_ir::scalar::is_integer(name));
+        of_others.chain(written).find(is_integer)
     }
 
     fn variable(&self, name: &str) -> Ty {

@@ -37,10 +37,8 @@ impl<M: Machine> Evaluator<'_, M> {
             }
             HostOp::Item | HostOp::ItemRef => self.item(&args[0], &args[1]),
             HostOp::Slice(dots) => {
-                let bounds = self.range(args.get(1), args.get(2), dots)?;
-                let list = self.operand(&args[0])?;
-                let is_whole_text = args.len() == 1 && matches!(list, Value::Str(_));
-                Ok(if is_whole_text { list } else { sliced(&list, &bounds)? })
+                let (bounds, list) = (self.range(args.get(1), args.get(2), dots)?, self.operand(&args[0])?);
+                Ok(if matches!((&list, args.len()), (Value::Str(_), 1)) { list } else { sliced(&list, &bounds)? })
             }
             HostOp::Unwrap(message) | HostOp::UnwrapRef(message) | HostOp::UnwrapLoan(message) => {
                 let at = self.place(&args[0])?.then(Step::Unwrap(message.clone()));
