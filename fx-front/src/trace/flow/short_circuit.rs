@@ -1,6 +1,6 @@
 //! `&&` and `||`, whose right side runs only where it is reached.
 
-use fx_ir::host::methods::{Gives, Receiver, method};
+use fx_ir::host::methods::{Gives, Receiver, method, methods_named};
 use fx_ir::{Arg, HostOp, Op};
 use syn::{BinOp, spanned::Spanned};
 
@@ -58,20 +58,10 @@ fn as_branch(binary: &syn::ExprBinary) -> syn::ExprIf {
 fn is_total(op: &HostOp) -> bool {
     match op {
         HostOp::Binary(sign) => ["==", "!=", "<", "<=", ">", ">=", "&&", "||"].contains(&sign.as_str()),
-        HostOp::Method(name) => [
-            "len",
-            "is_empty",
-            "is_some",
-            "is_none",
-            "size",
-            "dim",
-            "kind",
-            "device",
-            "numel",
-            "starts_with",
-            "ends_with",
-        ]
-        .contains(&name.as_str()),
+        HostOp::Method(name) => {
+            let mut known = methods_named(name).peekable();
+            known.peek().is_some() && known.all(|method| !method.may_panic && !method.mutates)
+        }
         HostOp::Slice(dots) => dots == "..",
         op => matches!(
             op,

@@ -4,7 +4,7 @@ use proc_macro2::Span;
 use syn::spanned::Spanned;
 
 use crate::syntax::path_text;
-use crate::trace::{Result, Tracer, Val, unsupported};
+use crate::trace::{Result, Tracer, Val, place::exchange::TAKE, unsupported};
 
 impl Tracer<'_> {
     /// `place = value`.
@@ -12,7 +12,7 @@ impl Tracer<'_> {
         if is_default(&assign.right)
             && let Some(place) = self.place(&assign.left, true)?
         {
-            return self.exchanged_for(&place, "take", None, assign.span()).map(|_| Val::Unit);
+            return self.exchanged_for(&place, TAKE, None, assign.span()).map(|_| Val::Unit);
         }
         let value = match self.handed_reference(&assign.right) {
             Some(place) => place,

@@ -12,6 +12,9 @@ use crate::trace::{
     place::{Place, is_plain, local_place::LocalPlace},
 };
 
+/// Leaves the default in a place, and yields what was there.
+pub(in crate::trace) const TAKE: &str = "take";
+
 /// What is exchanged: a place of the state, or one of the forward's own.
 enum Target {
     State(Place),
@@ -24,7 +27,7 @@ impl Tracer<'_> {
         let mut segments = text.rsplit("::");
         let (name, owner) = (segments.next(), segments.next());
         match (name.filter(|_| owner == Some("mem")), args) {
-            (Some(function @ "take"), [target]) => self.taken(function, target, &[], span),
+            (Some(function @ TAKE), [target]) => self.taken(function, target, &[], span),
             (Some(function @ "replace"), [target, value]) => self.taken(function, target, &[value], span),
             (Some("swap"), [a, b]) => self.swapped(a, b, span),
             _ => Ok(None),

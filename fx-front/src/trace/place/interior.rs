@@ -11,7 +11,7 @@ use syn::{Expr, ExprMethodCall, spanned::Spanned};
 use crate::syntax::{guard::is_borrow, peeled};
 use crate::trace::{
     Result, Tracer, Ty, Val,
-    place::{Place, Projection, is_plain},
+    place::{Place, Projection, exchange::TAKE, is_plain},
 };
 
 /// Whether it is a list that is no `Vec`.
@@ -51,7 +51,7 @@ impl Tracer<'_> {
     pub(in crate::trace) fn interior_method(&mut self, call: &ExprMethodCall) -> Result<Option<Val>> {
         let (name, span) = (call.method.to_string(), call.span());
         let is_known = match call.args.len() {
-            0 => is_borrow(call) || matches!(name.as_str(), "get" | "take"),
+            0 => is_borrow(call) || matches!(name.as_str(), "get" | TAKE),
             1 => matches!(name.as_str(), "set" | "replace"),
             _ => false,
         };
@@ -60,8 +60,8 @@ impl Tracer<'_> {
         }
         let Some(place) = self.interior(&call.receiver)? else { return Ok(None) };
         let Some(value) = call.args.first() else {
-            if name == "take" {
-                return self.exchanged_for(&place, "take", None, span).map(Some);
+            if name == TAKE {
+                return self.exchanged_for(&place, TAKE, None, span).map(Some);
             }
             // A copy would miss what is written through the guard, and be a `Vec` of what may be another list.
             let is_place = call.method == "borrow_mut" || call.method == "get_mut" || is_other_list(&place);
