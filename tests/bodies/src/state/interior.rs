@@ -94,7 +94,7 @@ impl Past {
         let steps = *self.steps.borrow();
         self.sums.borrow_mut().push(steps as f64);
         let mean = &*self.mean.borrow() * 0.5 + all.mean_dim(0, false, Kind::Float);
-        self.mean.replace(mean.shallow_clone());
+        let _ = self.mean.replace(mean.shallow_clone());
         let sum: f64 = self.sums.borrow().iter().sum();
         all * rows + mean + sum + self.history.borrow().len() as i64
     }
@@ -214,7 +214,7 @@ mod tests {
     #[test]
     fn cells_are_saved_as_they_were_when_frozen() {
         let (_vs, net) = past();
-        net.forward(&randn(&[2, 4]));
+        let _ = net.forward(&randn(&[2, 4]));
         let frozen = net.freeze(&fx_runtime::Freeze::default()).expect("cells are copied");
         let path = std::env::temp_dir().join(format!("interior-{}.fxw", std::process::id()));
         frozen.save(&path).expect("cells of tensors and numbers are saved");
