@@ -8,8 +8,8 @@ pub(crate) fn from_root(path: &str) -> String {
     format!("::{}", path.trim_start_matches("::"))
 }
 
-/// Crates that a path begins with, whatever a `*` brings in.
-const CRATES: [&str; 5] = ["fx_runtime", "tch", "std", "core", "alloc"];
+/// The crates of the standard library.
+const STD: [&str; 3] = ["std", "core", "alloc"];
 
 impl Index {
     /// What the path, written in `module`, means.
@@ -47,19 +47,19 @@ impl Index {
 
     fn resolve_glob(&self, module: &str, here: &Module, path: &str, fuel: u32) -> Resolved {
         let (first, rest) = path.split_once("::").unwrap_or((path, ""));
-        if !rest.is_empty() && CRATES.contains(&first) {
+        // A path begins with one of these, whatever a `*` brings in.
+        if !rest.is_empty() && (["fx_runtime", "tch"].contains(&first) || STD.contains(&first)) {
             return Resolved::External(path.to_owned());
         }
         for glob in &here.globs {
-            if CRATES[2..].iter().any(|std| glob.path.split("::").next() == Some(*std)) {
-                // No layer comes from there; of its types those in cells are told apart.
-                let full = format!("{}::{path}", glob.path);
+            let full = format!("{}::{path}", glob.path);
+            if glob.path.split("::").next().is_some_and(|first| STD.contains(&first)) {
+                // No layer comes from there; of its types cells are told apart.
                 match interior_of(&full) {
                     Some(_) => return Resolved::External(full),
                     None => continue,
                 }
             }
-            let full = format!("{}::{path}", glob.path);
             // What one glob brings in may come from another, but not from ever more of them.
             match self.resolve_within(module, &full, fuel / 2) {
                 found @ Resolved::Item(..) => return found,

@@ -7,7 +7,7 @@ use proc_macro2::Span;
 use syn::spanned::Spanned;
 
 use crate::frozen::Left;
-use crate::trace::{ModeFlag, RefKind, Result, Signature, Tracer, Ty, Unsupported, Val, is_interior, unsupported};
+use crate::trace::{ModeFlag, RefKind, Result, Signature, Tracer, Ty, Unsupported, Val, are_interior, unsupported};
 
 impl Tracer<'_> {
     pub(in crate::trace) fn entry(&mut self, signature: &Signature, owner: &Ty, carried: Option<&str>) {
@@ -119,7 +119,7 @@ impl Tracer<'_> {
     /// The whole function as one call of the user's own; where that would be of a copy of the model, which has a state
     /// of its own, its body as it is, or no frozen type.
     fn whole_or_left(&mut self, signature: &Signature, block: &syn::Block, fault: Unsupported) -> Arg {
-        if !self.is_stateful() || !signature.is_mut && is_interior(self.index, &self.kept) {
+        if !self.is_stateful() || !signature.is_mut && are_interior(self.index, &self.kept) {
             return self.whole(signature, &fault);
         }
         self.opaque_body(signature, block, &fault).unwrap_or_else(|last| {

@@ -157,7 +157,7 @@ fn all(index: &Index, items: &[usize], diags: &Diagnostics, manner: Manner<'_>) 
             continue;
         }
         if let Some(reason) = conflict(&accesses).filter(|_| manner.opaque_because.is_none()) {
-            if is_interior(index, &kept) && traced.iter().all(|traced| !traced.signature.is_mut) {
+            if are_interior(index, &kept) && traced.iter().all(|traced| !traced.signature.is_mut) {
                 return all(index, items, diags, Manner { opaque_because: Some(&reason), ..manner });
             }
             for traced in traced.iter_mut().filter(|traced| traced.left.is_none()) {
@@ -171,7 +171,7 @@ fn all(index: &Index, items: &[usize], diags: &Diagnostics, manner: Manner<'_>) 
 }
 
 /// Whether the fields are written to behind a shared reference alone.
-fn is_interior(index: &Index, fields: &Fields) -> bool {
+fn are_interior(index: &Index, fields: &Fields) -> bool {
     fields.iter().all(|(owner, name)| {
         let field = index.field(*owner, name);
         field.is_some_and(|field| matches!(index.field_ty(*owner, field), Ty::Interior(..)))

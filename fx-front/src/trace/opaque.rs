@@ -50,8 +50,8 @@ impl Tracer<'_> {
         let fault = located(fault, expr.span());
         let is_mut_borrow = matches!(expr, syn::Expr::Reference(borrowed) if borrowed.mutability.is_some());
         if is_mut_borrow || is_kept(expr) || is_err(expr) {
-            // An error is a `Result` where `Ok` is what it holds. What is written through it would be written to a copy, and a container would keep it for longer than the
-            // variables of the opaque code live.
+            // What is written through it would be written to a copy, a container would keep it for longer than the variables
+            // of the opaque code live, and an `Err` is a `Result` where `Ok` is what it holds.
             return Err(fault);
         }
         if let Some(escape) = escape(expr).or_else(|| calls_macro(expr, &self.index.returning_macros)) {

@@ -17,7 +17,6 @@ use std::collections::BTreeSet;
 
 use fx_front::index::Ty;
 use fx_front::trace::Param;
-
 use fx_ir::{Arg, HostOp, ModuleScope, Node, NodeId, NodeSet, Op, RegionId};
 
 use self::bare::bare;

@@ -34,11 +34,18 @@ pub trait CellValue: Sized {
     ///
     /// When there is no memory for it.
     fn copied(&self) -> Result<Self, Error> {
-        self.with_tensors(&mut |tensor| {
-            let is_there = tensor.defined();
-            if is_there { Ok(tensor.f_detach_copy()?) } else { Ok(tensor.shallow_clone()) }
-        })
+        self.with_tensors(&mut copied_tensor)
     }
+}
+
+/// A tensor of its own with the same numbers; of one that was never made a handle.
+///
+/// # Errors
+///
+/// When there is no memory for it.
+#[doc(hidden)]
+pub fn copied_tensor(tensor: &Tensor) -> Result<Tensor, Error> {
+    if tensor.defined() { Ok(tensor.f_detach_copy()?) } else { Ok(tensor.shallow_clone()) }
 }
 
 /// The value with second handles on its tensors: what a forward reads of what it borrows.

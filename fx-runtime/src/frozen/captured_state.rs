@@ -5,8 +5,6 @@ use std::fmt;
 use std::ptr;
 use std::sync::{Arc, MutexGuard};
 
-use tch::Tensor;
-
 use super::{Captured, Frame};
 use crate::frame::cells::{Cell, Copy};
 use crate::saved::own::OwnState;
@@ -104,15 +102,6 @@ macro_rules! capture_state {
             |value| (&&&Probe(value)).place_as($name, &mut $crate::frozen::copied_tensor),
         )
     }};
-}
-
-/// A tensor of its own with the same numbers; of one that was never made a handle.
-///
-/// # Errors
-/// When there is no memory for it.
-#[doc(hidden)]
-pub fn copied_tensor(tensor: &Tensor) -> Result<Tensor> {
-    if tensor.defined() { Ok(tensor.f_detach_copy()?) } else { Ok(tensor.shallow_clone()) }
 }
 
 /// That there are no copies of a type.

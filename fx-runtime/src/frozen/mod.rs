@@ -57,7 +57,7 @@ pub use at::{At, behind, or_panic};
 pub use captured::Captured;
 #[doc(hidden)]
 pub use captured::probe;
-pub use captured_state::{CapturedState, copied_tensor, no_copy};
+pub use captured_state::{CapturedState, no_copy};
 pub use composed::{convolution, linear, product};
 pub use conv::Conv;
 pub use conv_params::{ConvLayer, ConvParams};
@@ -78,7 +78,7 @@ pub use store::{device_of_store, kind_of_store};
 
 pub use crate::cuda::{Arguments, Graphs, Outputs};
 pub use crate::ffi::Param;
-pub use crate::frame::state_cell::{CellValue, Foreign, Saved, StateCell, handles};
+pub use crate::frame::state_cell::{CellValue, Foreign, Saved, StateCell, copied_tensor, handles};
 pub use crate::frame::{Frame, Freezing, Scope};
 pub use crate::nn::chain;
 pub use crate::saved::{Loader, Saver, State, own};

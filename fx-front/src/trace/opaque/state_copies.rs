@@ -33,7 +33,7 @@ impl StateAccess {
             return false;
         }
         // A part is one copy in a function, of the elements of a list one for each loop, and the model is one for all.
-        let is_one = if mine.contains('*') { self.copied_from == other.copied_from } else { true };
+        let is_one = !mine.contains('*') || self.copied_from == other.copied_from;
         let is_shared = mine.is_empty() || in_one_graph && is_one;
         !(self.is_copy() && other.is_copy() && mine == its && is_shared)
     }
@@ -41,9 +41,10 @@ impl StateAccess {
 
 /// Whether one path leads to, or into, what the other does.
 fn overlap(one: &str, other: &str) -> bool {
-    let steps = |path: &str| path.split('.').filter(|step| !step.is_empty()).map(ToOwned::to_owned).collect::<Vec<_>>();
-    let same = |(a, b): (&String, &String)| a == b || a == "*" || b == "*";
-    steps(one).iter().zip(&steps(other)).all(same)
+    fn steps(path: &str) -> impl Iterator<Item = &str> {
+        path.split('.').filter(|step| !step.is_empty())
+    }
+    steps(one).zip(steps(other)).all(|(a, b)| a == b || a == "*" || b == "*")
 }
 
 /// Why the functions, each with its accesses, reach a part of the model in ways that do not see each other's writes.

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use syn::{Expr, ExprMethodCall, spanned::Spanned};
 
-use crate::syntax::{guard::is_borrow, peeled};
+use crate::syntax::guard::is_borrow;
 use crate::trace::{
     Result, Tracer, Ty, Val,
     place::{Place, Projection, exchange::TAKE, is_plain},
@@ -30,14 +30,6 @@ impl Tracer<'_> {
         }
         self.rollback(mark);
         Ok(None)
-    }
-
-    /// `cell.borrow_mut()` as a `let` holds it; `None` for anything else.
-    pub(in crate::trace) fn guarded(&mut self, expr: &Expr) -> Result<Option<Val>> {
-        match peeled(expr) {
-            Expr::MethodCall(call) if is_borrow(call) => self.interior_method(call),
-            _ => Ok(None),
-        }
     }
 
     /// Whether to drop it does nothing but end a borrow, or the life of a tensor, early.

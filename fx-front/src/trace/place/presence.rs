@@ -79,9 +79,6 @@ impl Tracer<'_> {
         if let Some(place) = self.handed_reference(expr) {
             return Ok(place);
         }
-        if let Some(place) = self.guarded(expr)? {
-            return Ok(place);
-        }
         let value = self.iterator_of(expr).and_then(|held| held.map_or_else(|| self.expr(expr), Ok))?;
         if matches!((peeled(expr), &value), (Expr::Unary(_), Val::Place(_))) {
             return unsupported(expr.span(), "a pattern that copies parts of what is lent");

@@ -35,20 +35,23 @@ impl Walk<'_, '_> {
 
     /// Returns whether what a loop carries stays a live value in every iteration; anything else is taken for one here.
     fn is_carried_live(&self, id: NodeId) -> bool {
+        let next = self.next_of(id).filter(|&next| next != id && self.asked.borrow_mut().insert(id));
+        next.is_none_or(|next| {
+            let is_live = self.is_live(next);
+            self.asked.borrow_mut().remove(&id);
+            is_live
+        })
+    }
+
+    /// What the next iteration gets for what a loop carries; `None` of anything else.
+    fn next_of(&self, id: NodeId) -> Option<NodeId> {
         let graph = self.writer.graph();
-        let Some(region) = graph.scope_of(id) else { return true };
-        let Some(owner) = graph.owner_of(region).filter(|&owner| matches!(graph.node(owner).op, Op::For(_))) else {
-            return true;
-        };
-        let params = &graph.region(region).params;
-        let bound = params.len() + 1 - graph.node(owner).args.len();
-        let position = params.iter().position(|&param| param == id).filter(|at| *at >= bound);
-        let Some(end) = graph.yield_of(region).filter(|_| position.is_some()) else { return true };
-        let next = position.and_then(|at| graph.node(end).args.get(at - bound)?.node());
-        let Some(next) = next.filter(|&next| next != id && self.asked.borrow_mut().insert(id)) else { return true };
-        let is_live = self.is_live(next);
-        self.asked.borrow_mut().remove(&id);
-        is_live
+        let region = graph.scope_of(id)?;
+        let owner = graph.node(graph.owner_of(region)?);
+        let (params, end) = (&graph.region(region).params, graph.yield_of(region)?);
+        let bound = bound_by(&owner.op, params.len(), owner.args.len());
+        let at = params.iter().position(|&param| param == id)?.checked_sub(bound)?;
+        graph.node(end).args.get(at)?.node().filter(|_| matches!(owner.op, Op::For(_)))
     }
 
     /// Returns whether a loop or a `match` binds it to a part of a live value, which a call may write to.
@@ -59,11 +62,16 @@ impl Walk<'_, '_> {
             return false;
         };
         let (node, params) = (graph.node(owner), &graph.region(region).params);
-        let bound = match node.op {
-            Op::For(_) => params.len() + 1 - node.args.len(),
-            Op::Match(_) => params.len(),
-            _ => 0,
-        };
-        params[..bound].contains(&id) && node.input(0).is_some_and(|subject| self.is_live(subject))
+        params[..bound_by(&node.op, params.len(), node.args.len())].contains(&id)
+            && node.input(0).is_some_and(|subject| self.is_live(subject))
+    }
+}
+
+/// How many of a region's parameters, the first, are bound to parts of what the loop or the `match` is over.
+fn bound_by(owner: &Op, params: usize, args: usize) -> usize {
+    match owner {
+        Op::For(_) => params + 1 - args,
+        Op::Match(_) => params,
+        _ => 0,
     }
 }
