@@ -3,7 +3,7 @@
 use fx_ir::{Effect, Graph, NodeId, Op, Type, scalar};
 use proc_macro2::Span;
 use quote::ToTokens;
-use syn::spanned::Spanned;
+use syn::{spanned::Spanned, visit::Visit};
 
 use crate::{
     diag::{Code, Diagnostic, Severity},
@@ -295,7 +295,7 @@ fn lent_output(index: &Index, function: &Function) -> Result<(), Left> {
         }
         other => other,
     };
-    let is_lent = holds_reference(held);
+    let is_lent = holds_reference(held) || names_lifetime(held);
     let is_static = held.to_token_stream().to_string() == "& 'static str";
     if !is_lent || is_static {
         return Ok(());
@@ -308,6 +308,19 @@ fn lent_output(index: &Index, function: &Function) -> Result<(), Left> {
         reason,
         "hand over the values themselves: a `shallow_clone()` copies no numbers",
     ))
+}
+
+/// Whether the type has a lifetime of its own: `View<'a>`.
+fn names_lifetime(ty: &syn::Type) -> bool {
+    struct Find(bool);
+    impl<'ast> Visit<'ast> for Find {
+        fn visit_lifetime(&mut self, lifetime: &'ast syn::Lifetime) {
+            self.0 |= lifetime.ident != "static";
+        }
+    }
+    let mut find = Find(false);
+    find.visit_type(ty);
+    find.0
 }
 
 /// Whether it is `&self` or `&mut self`.

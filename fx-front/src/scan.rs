@@ -2,6 +2,7 @@
 
 mod associated;
 mod attributes;
+mod canonical;
 mod default;
 mod imports;
 mod roots;
@@ -274,6 +275,7 @@ impl Scan<'_> {
             }
             let (mut sig, mut block) = (method.sig.clone(), method.block.clone());
             cfg::strip(&mut block);
+            canonical::canonical(&mut block);
             associated.put_in(&mut sig, &mut block);
             let is_entry = entries.iter().any(|entry| entry.sig.ident == method.sig.ident);
             self.index.fns.push(Function {
@@ -298,6 +300,7 @@ impl Scan<'_> {
         let options = TraceableOptions::of(&self.attributes(&item.attrs, module));
         let mut block = (*item.block).clone();
         cfg::strip(&mut block);
+        canonical::canonical(&mut block);
         self.index.fns.push(Function {
             module: module.to_owned(),
             file: file.to_owned(),
@@ -319,18 +322,19 @@ impl Scan<'_> {
     fn module(&mut self, item: &syn::ItemMod, file: &str, folder: &Path, module: &str) {
         let name = item.ident.to_string();
         let inner = format!("{module}::{name}");
+        let name = name.trim_start_matches("r#");
         self.declare(module, &item.ident, &item.vis, Name::Other);
         if let Some((_, items)) = &item.content {
-            return self.items(items, file, &folder.join(&name), &inner);
+            return self.items(items, file, &folder.join(name), &inner);
         }
         let written = path_attribute(&item.attrs);
         let beside = written.map(|path| self.root.join(file).parent().map(|dir| dir.join(path)).unwrap_or_default());
         let flat = folder.join(format!("{name}.rs"));
-        let nested = folder.join(&name).join("mod.rs");
+        let nested = folder.join(name).join("mod.rs");
         let found = beside.unwrap_or_else(|| if flat.exists() { flat } else { nested });
         let inside = if found.ends_with("mod.rs") { found.parent().map(Path::to_path_buf) } else { None };
         if found.exists() {
-            self.read_file(&found, &inside.unwrap_or_else(|| folder.join(&name)), &inner);
+            self.read_file(&found, &inside.unwrap_or_else(|| folder.join(name)), &inner);
         } else if !item.attrs.iter().any(|attr| attr.path().is_ident("cfg")) {
             self.unreadable(file, item.span().start().line, format!("found no file for `mod {name}`"));
         }

@@ -3,6 +3,7 @@
 pub(crate) mod effects;
 pub(crate) mod element_access;
 pub(crate) mod guard;
+pub(crate) mod imported;
 pub(crate) mod iterator_method;
 pub(crate) mod params;
 pub(crate) mod substitute;
@@ -134,6 +135,19 @@ pub(crate) fn is_err(expr: &syn::Expr) -> bool {
 /// Whether it calls the function, or makes the variant, of that name.
 pub(crate) fn is_call_of(expr: &syn::Expr, name: &str) -> bool {
     matches!(expr, syn::Expr::Call(call) if matches!(&*call.func, syn::Expr::Path(path) if path.path.is_ident(name)))
+}
+
+/// Whether the code has the word.
+pub(crate) fn mentions(code: &impl ToTokens, word: &syn::Ident) -> bool {
+    fn has(tokens: proc_macro2::TokenStream, word: &syn::Ident) -> bool {
+        tokens.into_iter().any(|token| match token {
+            proc_macro2::TokenTree::Ident(ident) => ident == *word,
+            proc_macro2::TokenTree::Group(group) => has(group.stream(), word),
+            proc_macro2::TokenTree::Literal(text) => text.to_string().contains(&word.to_string()),
+            proc_macro2::TokenTree::Punct(_) => false,
+        })
+    }
+    has(code.to_token_stream(), word)
 }
 
 /// The names that patterns inside of the expression bind.

@@ -163,6 +163,37 @@ impl Index {
         }
     }
 
+    /// The module of the crate that the path, written in `module`, leads to.
+    fn module_at(&self, module: &str, path: &str, detours: u32) -> Option<String> {
+        let (first, rest) = path.split_once("::").unwrap_or((path, ""));
+        let inner = format!("{module}::{first}");
+        let at = match first {
+            "crate" => first.to_owned(),
+            "self" => module.to_owned(),
+            "super" => module.rsplit_once("::").map_or("crate", |(outer, _)| outer).to_owned(),
+            _ if self.modules.contains_key(&inner) => inner,
+            _ => match self.modules.get(module)?.names.get(first)? {
+                Name::Use(target) => self.module_at(module, target, detours.checked_sub(1)?)?,
+                _ => return None,
+            },
+        };
+        if rest.is_empty() { Some(at) } else { self.module_at(&at, rest, detours) }
+    }
+
+    /// Whether a `*` of the module `of` brings the name into the module `at`: a private `use` is seen where it stands alone.
+    fn hands_on(&self, at: &str, of: &str, name: &str, detours: u32) -> bool {
+        let Some(module) = self.modules.get(of) else { return false };
+        if module.names.contains_key(name) {
+            return self.is_visible(at, of, name);
+        }
+        let Some(detours) = detours.checked_sub(1) else { return false };
+        let mut globs = module.globs.iter().filter(|glob| glob.scope.as_ref().is_none_or(|scope| is_within(at, scope)));
+        globs.any(|glob| {
+            let of = self.module_at(of, &glob.path, detours);
+            of.is_some_and(|of| self.hands_on(at, &of, name, detours))
+        })
+    }
+
     /// Under which name the module `at` re-exports the item, for code in the module `from`.
     fn brought(&self, from: &str, at: &str, module: &str, name: &str) -> Option<String> {
         let here = self.modules.get(at)?;
@@ -176,7 +207,10 @@ impl Index {
             return Some(known.clone());
         }
         let mut globs = here.globs.iter().filter(|glob| glob.scope.as_ref().is_none_or(|scope| is_within(from, scope)));
-        let by_glob = globs.any(|glob| is_it(&format!("{}::{name}", glob.path)));
+        let by_glob = globs.any(|glob| {
+            let of = self.module_at(at, &glob.path, DETOURS);
+            is_it(&format!("{}::{name}", glob.path)) && of.is_none_or(|of| self.hands_on(at, &of, name, DETOURS))
+        });
         (by_glob && !here.names.contains_key(name)).then(|| name.to_owned())
     }
 }

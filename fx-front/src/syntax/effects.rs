@@ -16,6 +16,13 @@ pub(crate) fn escape(expr: &syn::Expr) -> Option<Span> {
     find.found
 }
 
+/// Whether the expression leaves its surroundings with an error alone: by `?`, `return Err(..)` or a macro of an error crate.
+pub(crate) fn leaves_with_errors(expr: &syn::Expr) -> bool {
+    let mut find = Escape { errors_leave: true, ..Escape::default() };
+    find.visit_expr(expr);
+    find.found.is_none() && escape(expr).is_some()
+}
+
 /// Macros of error crates that hold a `return`.
 const RETURNING: [&str; 4] = ["bail", "ensure", "ensure_eq", "whatever"];
 
@@ -56,6 +63,8 @@ struct Escape {
     /// The loops and blocks around, by label; none for a loop that has none.
     targets: Vec<Option<syn::Lifetime>>,
     loops: u32,
+    /// Whether an error may leave.
+    errors_leave: bool,
 }
 impl Escape {
     fn note(&mut self, leaves: bool, span: Span) {
@@ -75,10 +84,13 @@ impl Escape {
 }
 impl<'ast> Visit<'ast> for Escape {
     fn visit_expr_return(&mut self, ret: &'ast syn::ExprReturn) {
-        self.note(true, ret.span());
+        let is_error = ret.expr.as_deref().is_some_and(crate::syntax::is_err);
+        self.note(!(self.errors_leave && is_error), ret.span());
+        syn::visit::visit_expr_return(self, ret);
     }
     fn visit_expr_try(&mut self, question: &'ast syn::ExprTry) {
-        self.note(true, question.span());
+        self.note(!self.errors_leave, question.span());
+        syn::visit::visit_expr_try(self, question);
     }
     fn visit_expr_break(&mut self, jump: &'ast syn::ExprBreak) {
         self.jump(jump.label.as_ref(), jump.span());
@@ -101,10 +113,8 @@ impl<'ast> Visit<'ast> for Escape {
     }
     fn visit_expr_closure(&mut self, _: &'ast syn::ExprClosure) {}
     fn visit_macro(&mut self, mac: &'ast syn::Macro) {
-        self.note(
-            RETURNING.iter().any(|name| mac.path.segments.last().is_some_and(|last| last.ident == name)),
-            mac.span(),
-        );
+        let returns = RETURNING.iter().any(|name| mac.path.segments.last().is_some_and(|last| last.ident == name));
+        self.note(returns && !self.errors_leave, mac.span());
         let list = syn::punctuated::Punctuated::<syn::Expr, syn::Token![,]>::parse_terminated;
         match mac.parse_body_with(list) {
             Ok(items) => items.iter().for_each(|item| self.visit_expr(item)),

@@ -2,6 +2,7 @@
 
 pub(in crate::trace) mod capture;
 pub(in crate::trace) mod capture_place;
+pub(in crate::trace) mod failing;
 pub(in crate::trace) mod state_copies;
 pub(in crate::trace) mod statement;
 pub(in crate::trace) mod template;
@@ -12,11 +13,7 @@ use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use crate::syntax::{
-    bound_names,
-    effects::{self, calls_macro, escape},
-    is_err,
-};
+use crate::syntax::{bound_names, effects, is_err};
 use crate::trace::types::ty::is_copy;
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Unsupported, Val,
@@ -24,6 +21,7 @@ use crate::trace::{
     opaque::{
         capture::{Capture, Mention, moved_parts, with_handles},
         capture_place::looks_behind,
+        failing::FailingCode,
         template::{WritingCode, called_with, hole},
     },
     place::may_borrow::is_kept,
@@ -54,20 +52,15 @@ impl Tracer<'_> {
             // of the opaque code live, and an `Err` is a `Result` where `Ok` is what it holds.
             return Err(fault);
         }
-        if let Some(escape) = escape(expr).or_else(|| calls_macro(expr, &self.index.returning_macros)) {
-            return Err(if matches!(expr, syn::Expr::Return(_) | syn::Expr::Break(_) | syn::Expr::Continue(_)) {
-                fault
-            } else {
-                Unsupported { span: escape, reason: fault.reason }
-            });
-        }
+        let failing = self.failing(expr, &fault)?;
         let ty = match (self.infer_ty(expr), self.expected_number(expected.as_ref())) {
             (Ty::Unknown, Some(expected)) => expected,
             (known, _) => known,
         };
         // Why the first thing was not understood is worth more than why the code around it cannot be carried.
         let borrows = ty == Ty::Tensor && may_borrow(expr);
-        let Ok(carried) = self.captured_with_writes(expr, expr.span(), borrows) else { return Err(fault) };
+        let fallible = failing.is_some();
+        let Ok(carried) = self.captured_with_writes(expr, expr.span(), (borrows, failing)) else { return Err(fault) };
         let OpaqueCode { template, form, args, writing, holds } = carried;
         let is_its_own = ty == Ty::Tensor || is_copy(&ty) || ty == Ty::Tuple(Vec::new());
         if holds && !is_its_own {
@@ -75,7 +68,7 @@ impl Tracer<'_> {
             return Err(fault);
         }
         let mark = self.checkpoint();
-        let code = Code::opaque(template, fault.reason.clone()).of_form(form);
+        let code = Code { fallible, ..Code::opaque(template, fault.reason.clone()).of_form(form) };
         let operations = self.operations(expr, &code.text());
         let whole = if writing.is_none() { ty.clone() } else { Ty::Unknown };
         let is_result = matches!(whole, Ty::Result(_));
@@ -152,7 +145,7 @@ impl Tracer<'_> {
 
     /// Code that writes to no variable of its surroundings, run for its effect.
     pub(in crate::trace) fn captured(&mut self, expr: &syn::Expr, span: Span) -> Result<(Code, Vec<Arg>)> {
-        let OpaqueCode { template, form, args, writing, .. } = self.captured_with_writes(expr, span, false)?;
+        let OpaqueCode { template, form, args, writing, .. } = self.captured_with_writes(expr, span, (false, None))?;
         match writing.as_ref().and_then(|writing| writing.written.first()) {
             Some(name) => unsupported(span, format!("code that writes to `{name}`")),
             None => Ok((Code { effect: Effect::Io, ..Code::pure(template).of_form(form) }, args)),
@@ -161,7 +154,12 @@ impl Tracer<'_> {
 
     /// The template, its arguments, and the variables that the code writes to, which the template hands over in a
     /// tuple after the value.
-    fn captured_with_writes(&mut self, expr: &syn::Expr, span: Span, is_shared: bool) -> Result<OpaqueCode> {
+    fn captured_with_writes(
+        &mut self,
+        expr: &syn::Expr,
+        span: Span,
+        (is_shared, failing): (bool, Option<FailingCode>),
+    ) -> Result<OpaqueCode> {
         if !self.is_home() {
             return unsupported(span, "code of another module");
         }
@@ -208,15 +206,19 @@ impl Tracer<'_> {
             // A function in a field is called through brackets.
             code = code.replace(&format!("{placeholder} ("), &format!("({place}) (")).replace(&placeholder, &place);
             if capture.formatted.contains(name) {
-                scope.variables.push(CodeVariable::new(name, format!("&{place}")));
+                let borrow = if is_ref { "" } else { "&" };
+                scope.variables.push(CodeVariable::new(name, format!("{borrow}{place}")));
             }
         }
         holds |= self.capture_receiver(expr, &capture, &mut scope, &mut args)?;
         let written: Vec<String> = writes.into_iter().filter(|name| capture.variables.contains(name)).collect();
         let is_handed_on = is_shared && written.is_empty();
         let code = if is_handed_on { format!("({code}).shallow_clone()") } else { code };
-        let form = form_of(expr, scope, is_handed_on);
-        let writing = (!written.is_empty()).then(|| WritingCode { code: code.clone(), written });
+        let form = form_of(expr, scope, is_handed_on || failing.is_some());
+        if let (Some(failing), []) = (&failing, written.as_slice()) {
+            return Ok(OpaqueCode { template: failing.closure(&code), form, args, writing: None, holds });
+        }
+        let writing = (!written.is_empty()).then(|| WritingCode { code: code.clone(), written, failing });
         let template = writing.as_ref().map_or(code, |writing| writing.template(None));
         Ok(OpaqueCode { template, form, args, writing, holds })
     }

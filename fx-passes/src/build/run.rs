@@ -88,7 +88,9 @@ impl Run {
 
     /// Says that an item is frozen as it is, because of a bug of ours.
     pub(super) fn warn_of_bug(&mut self, file: &str, bug: &str) {
-        let (name, first) = (file.trim_end_matches(".rs"), bug.lines().next().unwrap_or_default());
+        let name = file.trim_end_matches(".rs");
+        // The fault behind the first line says what is wrong.
+        let first = bug.lines().take(2).map(str::trim).collect::<Vec<&str>>().join(": ");
         self.directives
             .push(format!("cargo::warning=a bug of fx: `{name}` is frozen without being optimised: {first}"));
     }

@@ -78,7 +78,8 @@ impl Writer<'_, '_> {
             Op::Host(host) if self.prints_all && stands_for_field(&host.op) => self.live_field(id),
             op if op.is_host() && node.ty == Type::Tuple(Vec::new()) => {
                 let effect = self.expression(id).text;
-                let is_block = matches!(op, Op::Rust(code) if matches!(code.form, CodeForm::Block(_)));
+                let is_block =
+                    matches!(op, Op::Rust(code) if !code.fallible && matches!(code.form, CodeForm::Block(_)));
                 let end = if is_block { "" } else { ";" };
                 self.line(format!("{effect}{end}"));
                 self.set(id, Value::owned("()"));

@@ -92,6 +92,10 @@ impl Writer<'_, '_> {
             Some(Type::Rust(name)) if self.emitter.index.is_behind_pointer(name) => {
                 format!("::fx_runtime::frozen::behind::<{name}>({})", subject.borrowed())
             }
+            // An element of a list of texts is a reference to one.
+            Some(Type::Rust(name)) if name == "str" => {
+                format!("::core::convert::AsRef::<str>::as_ref({})", subject.borrowed())
+            }
             _ => subject.borrowed(),
         }
     }

@@ -47,6 +47,12 @@ impl<O: Outputs> Outputs for Vec<O> {
     }
 }
 
+impl<O: Outputs> Outputs for Box<O> {
+    fn map(&self, f: &mut dyn FnMut(&Tensor) -> Result<Tensor>) -> Result<Self> {
+        (**self).map(f).map(Box::new)
+    }
+}
+
 macro_rules! tuples {
     ($($($part:ident $position:tt),+;)*) => {
         $(impl<$($part: Outputs),+> Outputs for ($($part,)+) {

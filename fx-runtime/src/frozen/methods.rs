@@ -42,6 +42,11 @@ macro_rules! saved {
                 $crate::frozen::load($title, $graph, path.as_ref(), options)
             }
         }
+        #[allow(warnings, clippy::all, clippy::pedantic)]
+        impl $crate::frozen::SavedAs for $frozen {
+            const TITLE: &'static str = $title;
+            const GRAPH: &'static str = $graph;
+        }
     };
 }
 

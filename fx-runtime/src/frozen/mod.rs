@@ -83,4 +83,4 @@ pub use crate::frame::{Frame, Freezing, Scope};
 pub use crate::nn::chain;
 pub use crate::saved::{Loader, Saver, State, own};
 #[doc(hidden)]
-pub use crate::saved::{load, save};
+pub use crate::saved::{SavedAs, load, save};

@@ -67,6 +67,12 @@ impl<'v, T: FromValue<'v>> FromValue<'v> for Option<T> {
     }
 }
 
+impl<'v, T: FromValue<'v>> FromValue<'v> for Box<T> {
+    fn from_value(value: &'v Value) -> Option<Self> {
+        T::from_value(value).map(Box::new)
+    }
+}
+
 impl<'v, T: FromValue<'v>> FromValue<'v> for Vec<T> {
     fn from_value(value: &'v Value) -> Option<Self> {
         match value {

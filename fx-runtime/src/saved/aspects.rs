@@ -15,6 +15,11 @@ pub(super) const FIRST: &str = "~";
 /// In which order a tensor's axes lie in memory, where that is not the default.
 pub(super) const ORDER: &str = "@";
 
+/// The mark of an enum or an option, around which lie so many others of the same path.
+pub(super) fn nested(aspect: &str, outer: usize) -> String {
+    aspect.repeat(outer + 1)
+}
+
 /// Appends one step to the name of a part.
 pub(super) fn descend(path: &mut String, name: &str) {
     if !path.is_empty() {

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use tch::Tensor;
 
-use super::aspects::{ALIAS, CHOICE, FIRST, ORDER, descend};
+use super::aspects::{ALIAS, CHOICE, FIRST, ORDER, descend, nested};
 use super::file::File;
 use super::{State, axes};
 use crate::Result;
@@ -28,6 +28,8 @@ pub struct Loader {
     firsts: BTreeSet<String>,
     /// What is loaded of these.
     made: BTreeMap<String, Box<dyn Any>>,
+    /// How many enums or options were asked for at a path, by path and mark.
+    asked: BTreeMap<String, usize>,
 }
 
 impl Loader {
@@ -35,7 +37,7 @@ impl Loader {
     pub(super) fn new(frame: Frame, file: File) -> Self {
         let (shared, firsts) = (file.values_of(ALIAS), file.values_of(FIRST));
         let (path, read, loaded, made) = (String::new(), BTreeSet::new(), BTreeMap::new(), BTreeMap::new());
-        Self { frame, file, path, read, shared, loaded, firsts, made }
+        Self { frame, file, path, read, shared, loaded, firsts, made, asked: BTreeMap::new() }
     }
 
     /// Refuses a file with tensors that were not asked for, or not the ones that were written.
@@ -68,17 +70,31 @@ impl Loader {
 
     /// Returns whether a variant of an enum was saved here.
     pub(crate) fn has_choice(&self) -> bool {
-        self.is_noted(CHOICE)
+        self.is_noted(&nested(CHOICE, self.asked(CHOICE)))
     }
 
-    /// The variant of an enum that was saved.
-    pub fn choice(&self) -> Result<String> {
-        self.noted(CHOICE)
+    /// The variant of an enum that was saved; where an enum is all that a variant of another holds, that of the outer one
+    /// first.
+    pub fn choice(&mut self) -> Result<String> {
+        self.noted_next(CHOICE)
     }
 
-    /// What an enum says to a variant that it does not have.
+    /// What was noted of an enum or an option; where it is all that another of the same path holds, of the outer one first.
+    pub(super) fn noted_next<T: FromStr>(&mut self, aspect: &str) -> Result<T> {
+        let at = self.asked(aspect);
+        let noted = self.noted(&nested(aspect, at))?;
+        self.asked.insert(format!("{}{aspect}", self.path), at + 1);
+        Ok(noted)
+    }
+
+    fn asked(&self, aspect: &str) -> usize {
+        self.asked.get(&format!("{}{aspect}", self.path)).copied().unwrap_or(0)
+    }
+
+    /// What an enum says to a variant that it does not have, the last one that was asked for.
     pub fn unknown_choice<T>(&self) -> Result<T> {
-        Err(self.file.damaged(&format!("`{}` is `{}`, which is not known", self.path, self.choice()?)))
+        let variant: String = self.noted(&nested(CHOICE, self.asked(CHOICE).saturating_sub(1)))?;
+        Err(self.file.damaged(&format!("`{}` is `{variant}`, which is not known", self.path)))
     }
 
     /// The tensor of that name, on the CPU and in the dtype of the file, for a kernel that places it itself.

@@ -45,6 +45,14 @@ pub trait State: Sized {
     fn load(from: &mut Loader) -> Result<Self>;
 }
 
+/// A frozen type that [`save`] writes and [`load`] reads, for code that is generic over such types.
+pub trait SavedAs: State {
+    /// The name of the model's type.
+    const TITLE: &'static str;
+    /// The graph that the frozen type was generated from.
+    const GRAPH: &'static str;
+}
+
 /// The version that a file has to be of.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 

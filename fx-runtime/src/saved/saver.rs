@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tch::Tensor;
 
-use super::aspects::{ALIAS, CHOICE, FIRST, ORDER, descend};
+use super::aspects::{ALIAS, CHOICE, FIRST, ORDER, descend, nested};
 use super::file::Stored;
 use super::{State, axes};
 use crate::{Result, Tuned};
@@ -41,9 +41,16 @@ impl Saver {
         false
     }
 
-    /// Notes which variant of an enum is saved.
+    /// Notes which variant of an enum is saved. An enum that is all that a variant of another holds has its path.
     pub fn choose(&mut self, variant: &str) {
-        self.note(CHOICE, variant);
+        self.note_nested(CHOICE, variant);
+    }
+
+    /// Notes something of an enum or an option, which may be all that another of the same path holds.
+    pub(super) fn note_nested(&mut self, aspect: &str, value: &(impl ToString + ?Sized)) {
+        let is_free = |outer: &usize| !self.values.contains_key(&format!("{}{}", self.path, nested(aspect, *outer)));
+        let outer = (0..).find(is_free).unwrap_or(0);
+        self.note(&nested(aspect, outer), value);
     }
 
     /// Goes one step down in the names.

@@ -31,12 +31,12 @@ as_text!(i64, i32, i16, i8, i128, isize, u64, u32, u16, u8, u128, usize, f64, f3
 
 impl<T: State> State for Option<T> {
     fn save(&self, to: &mut Saver) -> Result<()> {
-        to.note(PRESENT, &self.is_some());
+        to.note_nested(PRESENT, &self.is_some());
         self.iter().try_for_each(|value| value.save(to))
     }
 
     fn load(from: &mut Loader) -> Result<Self> {
-        let present: bool = from.noted(PRESENT)?;
+        let present: bool = from.noted_next(PRESENT)?;
         present.then(|| T::load(from)).transpose()
     }
 }

@@ -138,6 +138,11 @@ impl Tracer<'_> {
     /// Code that is kept as opaque code and that a function hands over is of the type that the function says.
     pub(in crate::trace) fn annotate_output(&mut self, value: &Val, output: &syn::ReturnType) -> Result<()> {
         let syn::ReturnType::Type(_, written) = output else { return Ok(()) };
+        self.annotate_as(value, written)
+    }
+
+    /// The same with a type of the function's output.
+    pub(in crate::trace) fn annotate_as(&mut self, value: &Val, written: &syn::Type) -> Result<()> {
         let mut mentioned = BTreeSet::new();
         names(written.to_token_stream(), &mut mentioned);
         let generics = &self.function().generics.params;

@@ -9,8 +9,11 @@ use syn::spanned::Spanned;
 use crate::diag::{Code, Severity};
 use crate::trace::types::ty::is_copy;
 use crate::trace::{
-    Env, Frame, OnError, RefKind, Result, Tracer, Ty, Unsupported, Val, call::closure_call::handed_on,
-    entry::signature::holds_reference, place::local_place::LocalPlace, unsupported,
+    Env, Frame, OnError, RefKind, Result, Tracer, Ty, Unsupported, Val,
+    call::closure_call::handed_on,
+    entry::signature::{holds_reference, value_type},
+    place::local_place::LocalPlace,
+    unsupported,
 };
 use crate::{frozen, index::is_within};
 
@@ -235,7 +238,10 @@ impl Tracer<'_> {
             }
             let ty = self.index.ty(&callee.module, callee.owner.as_ref(), &param.ty);
             let value = match value {
-                Val::Node(id, Ty::Unknown, form) => Val::Node(id, ty, form),
+                Val::Node(id, Ty::Unknown, form) => {
+                    self.of_known_type(value, &ty)?;
+                    Val::Node(id, ty, form)
+                }
                 other => self.of_written_type(other, &ty),
             };
             let form = self.form_of(&value, &param.ty);
@@ -284,7 +290,8 @@ impl Tracer<'_> {
                 let args = self.each_value(&call.args)?;
                 return self.forward(&receiver, args, call.span());
             }
-            return unsupported(call.method.span(), format!("the method `{name}`"));
+            let behind = self.method_behind(&receiver, call, errors);
+            return behind.unwrap_or_else(|| unsupported(call.method.span(), format!("the method `{name}`")));
         };
         let receiver = self.receiver_of(id, receiver, call)?;
         let args = call.args.iter().map(|arg| self.handed_on(arg)).collect::<Result<Vec<Val>>>()?;
@@ -328,7 +335,14 @@ impl Tracer<'_> {
         match ty {
             Ty::Result(inner) => {
                 let value = self.unwrapped(value, callee.block.brace_token.span.close())?;
-                let known = if value.ty() == Ty::Unknown { value.with_ty(*inner) } else { value };
+                let known = if value.ty() == Ty::Unknown {
+                    if let Some(ty) = value_type(&callee.sig.output).filter(|ty| !holds_reference(ty)) {
+                        self.annotate_as(&value, ty)?;
+                    }
+                    value.with_ty(*inner)
+                } else {
+                    value
+                };
                 let ty = known.ty();
                 if let Some(id) = known.node() {
                     self.facts.set_unwrapped(id);

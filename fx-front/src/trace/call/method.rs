@@ -36,7 +36,7 @@ impl Tracer<'_> {
         let of_receiver = if is_unwrapped { OnError::Propagate } else { OnError::Return };
         let receiver = self.expr_with(&call.receiver, of_receiver)?.behind();
         if let (Val::Place(_), false) = (&receiver, matches!(peeled(&call.receiver), Expr::Path(_))) {
-            return self.on_guard(receiver, call, errors);
+            return self.on_value(receiver, call, errors);
         }
         match receiver.ty() {
             _ if matches!(receiver, Val::Never) => return Ok(receiver),
@@ -64,12 +64,17 @@ impl Tracer<'_> {
         self.method_of_value(receiver, &name, call)
     }
 
-    /// A method of what a call yields a guard of, as that of a variable which holds the guard.
-    fn on_guard(&mut self, guard: Val, call: &syn::ExprMethodCall, errors: OnError) -> Result<Val> {
-        let name = self.fresh_name("guard", call.receiver.span());
+    /// A method of a value that is there already, as of a guard that a call yields: that of a variable which holds it.
+    pub(in crate::trace) fn on_value(
+        &mut self,
+        value: Val,
+        call: &syn::ExprMethodCall,
+        errors: OnError,
+    ) -> Result<Val> {
+        let name = self.fresh_name("receiver", call.receiver.span());
         let receiver = syn::parse_quote_spanned!(call.receiver.span()=> #name);
         let named = syn::ExprMethodCall { receiver: Box::new(receiver), ..call.clone() };
-        self.with_variables(&[(name.to_string(), guard)], |tracer| tracer.method_call(&named, errors))
+        self.with_variables(&[(name.to_string(), value)], |tracer| tracer.method_call(&named, errors))
     }
 
     /// A method of an option, a list or a number.
@@ -104,6 +109,9 @@ impl Tracer<'_> {
                     .with_variables(&[(option::FLAG.to_owned(), receiver)], |tracer| tracer.branch(&branch, false));
             }
             ("map", Ty::Option(_)) => return self.map_option(receiver, call),
+            ("unwrap_or" | "or", _) if matches!(receiver, Val::Lit(Arg::None, _)) && call.args.len() == 1 => {
+                return self.expr(&call.args[0]);
+            }
             ("unwrap_or" | "or", Ty::Option(inner)) if is_number(&inner) => {}
             (
                 "unwrap_or" | "unwrap_or_else" | "map_or" | "map_or_else" | "and_then" | "or" | "or_else" | "filter"

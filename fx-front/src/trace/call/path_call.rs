@@ -172,6 +172,11 @@ impl Tracer<'_> {
     /// A call of a function of another crate: one of those that only compute, on plain numbers.
     fn foreign_call(&mut self, path: &syn::Path, call: &syn::ExprCall) -> Result<Val> {
         let head = self.qualified(path)?;
+        let bare = head.trim_start_matches("::");
+        // The primitive types' own functions: `::core::f64::sqrt` is `f64::sqrt`.
+        let of_std = ["std::", "core::"].iter().find_map(|krate| bare.strip_prefix(krate));
+        let is_primitive = |rest: &&str| rest.split_once("::").is_some_and(|(ty, _)| fx_ir::scalar::is_scalar(ty));
+        let head = of_std.filter(is_primitive).map_or(head.clone(), str::to_owned);
         let Some(pure) = pure_function(&head) else {
             return unsupported(call.span(), format!("the function `{head}`"));
         };
@@ -193,17 +198,23 @@ impl Tracer<'_> {
     }
 }
 
+/// The operator that a method of the standard library's traits stands for: `xs.add(ys)`.
+pub(in crate::trace) fn operator_of_method(name: &str) -> Option<syn::BinOp> {
+    Some(match name {
+        "add" => syn::parse_quote!(+),
+        "sub" => syn::parse_quote!(-),
+        "mul" => syn::parse_quote!(*),
+        "div" => syn::parse_quote!(/),
+        "rem" => syn::parse_quote!(%),
+        _ => return None,
+    })
+}
+
 /// The operator that a function of the standard library's traits stands for: `std::ops::Mul::mul`.
 fn operator_of(full: &str) -> Option<syn::BinOp> {
     let (_, name) = full.split_once("ops::").filter(|(of, _)| matches!(*of, "std::" | "core::" | ""))?;
-    Some(match name {
-        "Add::add" => syn::parse_quote!(+),
-        "Sub::sub" => syn::parse_quote!(-),
-        "Mul::mul" => syn::parse_quote!(*),
-        "Div::div" => syn::parse_quote!(/),
-        "Rem::rem" => syn::parse_quote!(%),
-        _ => return None,
-    })
+    let (of, method) = name.split_once("::")?;
+    operator_of_method(method).filter(|_| of.eq_ignore_ascii_case(method))
 }
 
 /// What a function of the standard library yields that only computes.

@@ -3,6 +3,7 @@
 use fx_ir::{OpId, ops};
 use syn::spanned::Spanned;
 
+use crate::trace::call::path_call::operator_of_method;
 use crate::trace::{RefKind, Result, Tracer, Ty, Val, tensor::op_type::host_type, unsupported};
 
 impl Tracer<'_> {
@@ -44,7 +45,14 @@ impl Tracer<'_> {
                 self.inline(id, Some(receiver), args, call.span())
             }
             None if name == "i" && args.len() == 1 => self.indexed(&receiver, args[0], call.span()),
-            None => unsupported(call.method.span(), format!("the method `{name}` of a tensor")),
+            None if name == "neg" && args.is_empty() => self.tensor_op(ops::NEG, &[receiver], call.span()),
+            None => match (operator_of_method(&name), args.as_slice()) {
+                (Some(op), [other]) => {
+                    let other = self.expr(other)?.behind();
+                    self.arithmetic(&op, receiver, other, call.span())
+                }
+                _ => unsupported(call.method.span(), format!("the method `{name}` of a tensor")),
+            },
         }
     }
 

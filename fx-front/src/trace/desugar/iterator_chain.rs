@@ -4,13 +4,13 @@ use proc_macro2::Ident;
 use quote::{ToTokens, format_ident};
 use syn::{Expr, parse_quote_spanned, spanned::Spanned};
 
-use crate::syntax::any;
 use crate::syntax::iterator_method::{Form, IteratorMethod, Role};
+use crate::syntax::{any, mentions};
 use crate::trace::desugar::closure_form::{is_plain_closure, plain};
 use crate::trace::types::ty::is_copy;
 use crate::trace::{
     Ty,
-    desugar::{Surroundings, iterator_adaptors::is_adapted, iterator_consumers::consumed, match_tuple::mentions},
+    desugar::{Surroundings, iterator_adaptors::is_adapted, iterator_consumers::consumed},
 };
 
 /// What a chain of adaptors stands for.

@@ -3,12 +3,11 @@
 use quote::format_ident;
 use syn::{Expr, ExprMethodCall, parse_quote_spanned};
 
-use crate::syntax::{iterator_method::IteratorMethod, targets::each_target};
+use crate::syntax::{iterator_method::IteratorMethod, mentions, targets::each_target};
 use crate::trace::desugar::{
     Surroundings,
     closure_form::{is_plain_closure, plain},
     iterator_chain::{Accumulation, Chain, Reduction, Start, is_chain},
-    match_tuple::mentions,
 };
 
 /// What such a call stands for; `None` if it is none.

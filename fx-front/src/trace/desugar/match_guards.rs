@@ -2,8 +2,7 @@
 
 use syn::spanned::Spanned;
 
-use crate::syntax::{matches_all, may_both, names_of};
-use crate::trace::desugar::match_tuple::mentions;
+use crate::syntax::{matches_all, may_both, mentions, names_of};
 
 /// What stands for the subject of a `match` in the arms of which a guard was.
 pub(in crate::trace) const GUARDED: &str = "guarded_value";

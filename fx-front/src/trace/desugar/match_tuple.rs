@@ -5,7 +5,7 @@ use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use crate::syntax::{matches_all, may_both};
+use crate::syntax::{matches_all, may_both, mentions};
 
 /// Decisions end in so many copies of each arm, on the average, at the most.
 const COPIES: usize = 2;
@@ -106,19 +106,6 @@ fn users_name(rows: &[Row], at: usize) -> Option<syn::Ident> {
     let name = rows.iter().find_map(name_in)?;
     let is_free = rows.iter().all(|row| name_in(row).as_ref() == Some(&name) || !mentions(&row.body, &name));
     is_free.then_some(name)
-}
-
-/// Whether the code has the word.
-pub(in crate::trace) fn mentions(code: &impl ToTokens, word: &syn::Ident) -> bool {
-    fn has(tokens: proc_macro2::TokenStream, word: &syn::Ident) -> bool {
-        tokens.into_iter().any(|token| match token {
-            proc_macro2::TokenTree::Ident(ident) => ident == *word,
-            proc_macro2::TokenTree::Group(group) => has(group.stream(), word),
-            proc_macro2::TokenTree::Literal(text) => text.to_string().contains(&word.to_string()),
-            proc_macro2::TokenTree::Punct(_) => false,
-        })
-    }
-    has(code.to_token_stream(), word)
 }
 
 /// Whether the part at this place is equal to what the first row asks for.

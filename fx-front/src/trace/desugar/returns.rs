@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 
 use syn::{Expr, Stmt, parse_quote_spanned, spanned::Spanned, visit::Visit};
 
-use crate::syntax::{contains_return, is_err, panics};
-use crate::trace::desugar::{labels::is_loop, match_tuple::mentions};
+use crate::syntax::{contains_return, is_err, mentions, panics};
+use crate::trace::desugar::labels::is_loop;
 
 /// Whether it is an `if` or a `match`, or a `let` of one, with a `return` in it.
 pub(in crate::trace) fn has(stmt: &Stmt) -> bool {

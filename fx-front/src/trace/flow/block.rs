@@ -59,7 +59,8 @@ impl Tracer<'_> {
             if let Some(attrs) = crate::cfg::attributes(&mut stmt.clone())
                 && attrs.iter().any(|attr| attr.path().is_ident("cfg"))
             {
-                return unsupported(stmt.span(), "code under a condition that only rustc knows");
+                last = self.conditional_statement(stmt)?;
+                continue;
             }
             let rest = &stmts[position + 1..];
             if tail && let Some(value) = self.with_returns(stmt, rest) {

@@ -15,7 +15,7 @@ use crate::trace::{
     desugar::{
         let_chains,
         match_guards::{GUARDED, without_guard, without_names},
-        match_tuple,
+        match_tuple, results,
         slice_split::SplitTest,
     },
     flow::{condition_chain::Decide, enum_value::KnownArm, matched::Continuation},
@@ -88,6 +88,9 @@ impl<'a> Tracer<'a> {
         then: Continuation<'_, 'a>,
         otherwise: Continuation<'_, 'a>,
     ) -> Result<Val> {
+        if let Some(plain) = results::tested(condition) {
+            return self.if_pattern(&plain, then, otherwise);
+        }
         if let Some(value) = self.if_held(&condition.expr, &condition.pat, then, otherwise)? {
             return Ok(value);
         }
@@ -142,6 +145,9 @@ impl<'a> Tracer<'a> {
         let of_condition = choice.arms.iter().find(|arm| arm.attrs.iter().any(|attr| attr.path().is_ident("cfg")));
         if let Some(arm) = of_condition {
             return unsupported(arm.span(), "code under a condition that only rustc knows");
+        }
+        if let Some(plain) = results::without_error(choice, tail && self.closures == 0) {
+            return self.choice(&plain, tail);
         }
         self.expect_option(choice.arms.iter().map(|arm| &*arm.body));
         if let Some((some, none)) = arms_of_option(choice) {

@@ -115,7 +115,9 @@ impl Tracer<'_> {
             other => return Ok(other),
         };
         let form = if inner.ref_kind() == Some(RefKind::Value) { RefKind::Value } else { RefKind::Ref };
-        let some = Val::Some(Box::new(inner.with_ref_kind(RefKind::Value)));
+        // A part of the model is lent; of a tensor there is a second handle.
+        let held = if self.is_module(&inner.ty()) { RefKind::Ref } else { RefKind::Value };
+        let some = Val::Some(Box::new(inner.with_ref_kind(held)));
         let (operand, ty, effect) = match self.expected_vec(&some, expected)? {
             // Each call has a list of its own.
             Some((operand, ty)) => (operand, ty, Effect::Io),

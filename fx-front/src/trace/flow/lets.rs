@@ -5,6 +5,7 @@ use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
+use crate::trace::types::ty::{is_copy, is_untyped};
 use crate::trace::{RefKind, Result, Tracer, Ty, Val, desugar::iterator_chain::is_lazy, entry::signature, unsupported};
 
 impl Tracer<'_> {
@@ -54,6 +55,9 @@ impl Tracer<'_> {
             }
         }
         let pat = if let syn::Pat::Type(typed) = &local.pat { &typed.pat } else { &local.pat };
+        if let (syn::Pat::Tuple(_), syn::Expr::Reference(_)) = (pat, &*init.expr) {
+            value = parts_borrowed(value);
+        }
         if let (Val::Lit(Arg::None, _), syn::Pat::Type(typed)) = (&value, &local.pat) {
             let ty = self.index.ty(self.module(), self.function().owner.as_ref(), &typed.ty);
             value = Val::Lit(Arg::None, ty);
@@ -124,10 +128,20 @@ impl Tracer<'_> {
         none.map_or(value, |none| if borrows { none.with_ref_kind(RefKind::Ref) } else { none })
     }
 
-    /// `None` of an option of tensors.
+    /// `None` of an option of tensors, or of a tuple of tensors and numbers.
     pub(in crate::trace) fn none_of(&mut self, ty: &Ty, span: Span) -> Option<Val> {
-        let held = self.spelling(&Ty::Tensor).filter(|_| *ty == Ty::Option(Box::new(Ty::Tensor)))?;
+        let Ty::Option(inner) = ty else { return None };
+        let is_known = **inner == Ty::Tensor || matches!(&**inner, Ty::Tuple(parts) if parts.iter().all(is_owned));
+        let held = self.spelling(inner).filter(|_| is_known)?;
         Some(self.host_node_with(Effect::Io, HostOp::NoneOf(held), Vec::new(), "none", ty.clone(), span))
+    }
+
+    /// Code of a type that is not known, where a number of this type has to stand.
+    pub(in crate::trace) fn of_known_type(&mut self, value: Val, ty: &Ty) -> Result<Val> {
+        let written = self.spelling(ty).filter(|_| is_copy(ty) && !is_untyped(ty) && value.ty() == Ty::Unknown);
+        let Some(written) = written.and_then(|text| syn::parse_str::<syn::Type>(&text).ok()) else { return Ok(value) };
+        self.annotate(&value, &written)?;
+        Ok(value.with_ty(ty.clone()))
     }
 
     /// Code that is kept as opaque code may be of the type that is written, and of no other, only because it is written.
@@ -138,7 +152,7 @@ impl Tracer<'_> {
         let Some(id) = whole.filter(|&id| self.graph.scope_of(id) == Some(self.region)) else { return Ok(()) };
         let writing = self.facts.writing(id).cloned();
         let Op::Rust(code) = &mut self.edit_node(id).op else { return Ok(()) };
-        if code.opaque.is_none() || code.fallible {
+        if code.opaque.is_none() {
             return Ok(());
         }
         if !is_home {
@@ -151,8 +165,25 @@ impl Tracer<'_> {
             }
             return Ok(());
         }
-        let wrap = |value: &str| format!("{{ let typed: {} = {value}; typed }}", ty.to_token_stream());
+        let ty = ty.to_token_stream();
+        let wrap = |value: &str| match code.fallible {
+            true => format!("{value}.map(|typed: {ty}| typed)"),
+            false => format!("{{ let typed: {ty} = {value}; typed }}"),
+        };
         *code = code.clone().wrapped(wrap);
         Ok(())
     }
+}
+
+/// A tuple taken apart behind a reference: its parts are references.
+fn parts_borrowed(value: Val) -> Val {
+    match value {
+        Val::Tuple(parts) => Val::Tuple(parts.into_iter().map(Val::borrowed).collect()),
+        value => value,
+    }
+}
+
+/// Whether a value of the type is a tensor or a number.
+fn is_owned(ty: &Ty) -> bool {
+    *ty == Ty::Tensor || is_copy(ty) && !is_untyped(ty)
 }

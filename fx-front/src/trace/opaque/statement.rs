@@ -29,6 +29,24 @@ impl Tracer<'_> {
         Ok(value.arg().unwrap_or(Arg::None))
     }
 
+    /// A statement under a `#[cfg(..)]` that only rustc can decide, which declares nothing and writes to no variable.
+    pub(in crate::trace) fn conditional_statement(&mut self, stmt: &syn::Stmt) -> Result<Val> {
+        let (reason, span) = ("code under a condition that only rustc knows", stmt.span());
+        let whole: syn::Expr = syn::parse_quote_spanned!(span=> { #stmt });
+        let yields =
+            matches!(stmt, syn::Stmt::Expr(expr, None) if !matches!(expr, syn::Expr::Block(_) | syn::Expr::If(_)));
+        let declares = matches!(stmt, syn::Stmt::Local(_) | syn::Stmt::Item(_));
+        if yields || declares || escape(&whole).or_else(|| calls_macro(&whole, &self.index.returning_macros)).is_some()
+        {
+            return unsupported(span, reason);
+        }
+        let (code, args) = self.captured(&whole, span)?;
+        let operations = self.operations(&whole, &code.text());
+        let code = Code { opaque: Some(reason.to_owned()), ..code };
+        self.report_opaque(span, reason, operations);
+        Ok(self.push(Op::Rust(code), args, "opaque", Ty::Tuple(Vec::new()), span))
+    }
+
     /// A statement whose value nobody reads, kept as opaque code because of `fault`.
     pub(in crate::trace) fn opaque_statement(&mut self, expr: &syn::Expr, fault: Unsupported) -> Result<Val> {
         let is_call = matches!(expr, syn::Expr::MethodCall(_) | syn::Expr::Call(_));

@@ -3,6 +3,8 @@
 use fx_ir::Arg;
 use quote::ToTokens;
 
+use crate::trace::opaque::failing::FailingCode;
+
 /// Where opaque code mentions the operand, which becomes its last argument.
 pub(in crate::trace) fn hole(args: &mut Vec<Arg>, operand: Arg) -> String {
     args.push(operand);
@@ -20,12 +22,17 @@ pub(in crate::trace) fn called_with(head: &str, first: usize, count: usize) -> S
 pub(in crate::trace) struct WritingCode {
     pub(in crate::trace) code: String,
     pub(in crate::trace) written: Vec<String>,
+    /// Where it may leave the function with an error.
+    pub(in crate::trace) failing: Option<FailingCode>,
 }
 
 impl WritingCode {
     /// Its template, with the type of the value where the user writes it.
     pub(in crate::trace) fn template(&self, ty: Option<&dyn ToTokens>) -> String {
         let ty = ty.map_or_else(String::new, |ty| format!(": {}", ty.to_token_stream()));
+        if let Some(failing) = &self.failing {
+            return failing.template(&self.code, &ty, &self.written);
+        }
         format!("let value{ty} = {};\n(value, {},)", self.code, self.written.join(", "))
     }
 }

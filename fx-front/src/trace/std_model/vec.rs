@@ -165,6 +165,7 @@ impl<'a> Tracer<'a> {
             return unsupported(call.span(), "the method `push`");
         };
         let held = self.expr(item)?;
+        let held = self.of_known_type(held, element)?;
         let item = self.spill_vec(item, held)?;
         if item.ty() == Ty::Unknown || matches!(item.ty(), Ty::Result(_)) {
             return unsupported(call.span(), "the method `push` of a value of a type that is not known");

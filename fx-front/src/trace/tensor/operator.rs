@@ -18,6 +18,10 @@ impl Tracer<'_> {
             syn::UnOp::Deref(_) if value.ty() == Ty::Unknown && value.node().is_some() => {
                 unsupported(unary.span(), "what is behind a value of a type that is not known")
             }
+            syn::UnOp::Deref(_) if matches!(value, Val::Node(_, Ty::Struct(_), RefKind::Value)) => {
+                let behind = self.dereferenced(&value, unary.span());
+                behind.unwrap_or(Ok(value))
+            }
             syn::UnOp::Deref(_) => {
                 let form = value.ref_kind().map_or(RefKind::Value, RefKind::behind);
                 Ok(value.with_ref_kind(form))
@@ -120,7 +124,8 @@ impl Tracer<'_> {
         }
         let args = vec![self.operand(left, span)?, self.operand(right, span)?];
         let compares = yields_bool(op);
-        let number = if is_untyped(&left.ty()) { right.ty() } else { left.ty() };
+        let shifts = matches!(op, BinOp::Shl(_) | BinOp::Shr(_));
+        let number = if is_untyped(&left.ty()) && !shifts { right.ty() } else { left.ty() };
         let ty = if compares { Ty::Rust("bool".to_owned()) } else { number };
         Ok(self.host_node(HostOp::Binary(sign), args, if compares { "test" } else { "number" }, ty, span))
     }

@@ -1,6 +1,6 @@
 //! The type of an expression from its form alone, for code that is kept as opaque code: what it is, or nothing.
 
-use crate::trace::std_model::method_type::keeps_type;
+use crate::trace::std_model::method_type::{is_text, keeps_type};
 use fx_ir::{OpId, catalog};
 
 use crate::index::{Name, Resolved};
@@ -36,6 +36,10 @@ impl Tracer<'_> {
             syn::Expr::If(branch) => match &branch.else_branch {
                 Some((_, other)) => agreed(&self.guess_block(&branch.then_branch), &self.infer_ty(other)),
                 None => Ty::Tuple(Vec::new()),
+            },
+            syn::Expr::Try(question) => match self.infer_ty(&question.expr) {
+                Ty::Result(inner) if is_copy(&inner) || *inner == Ty::Tensor => *inner,
+                _ => Ty::Unknown,
             },
             syn::Expr::ForLoop(_) | syn::Expr::While(_) | syn::Expr::Assign(_) => Ty::Tuple(Vec::new()),
             syn::Expr::Macro(call) => match call.mac.path.segments.last().map(|last| last.ident.to_string()).as_deref()
@@ -107,11 +111,30 @@ impl Tracer<'_> {
             {
                 (**inner).clone()
             }
-            (Ty::Result(inner), "unwrap" | "expect") if is_copy(inner) || **inner == Ty::Tensor => (**inner).clone(),
+            (Ty::Result(inner), "unwrap" | "expect" | "unwrap_or" | "unwrap_or_else" | "unwrap_or_default")
+                if is_copy(inner) || **inner == Ty::Tensor =>
+            {
+                (**inner).clone()
+            }
+            (Ty::Result(_), "context" | "with_context" | "wrap_err" | "wrap_err_with" | "map_err" | "or_else") => {
+                receiver
+            }
+            (Ty::Result(_), "is_ok" | "is_err") => Ty::Rust("bool".to_owned()),
+            (Ty::Result(inner), "ok") => Ty::Option(inner.clone()),
+            (Ty::Option(inner), "ok_or" | "ok_or_else" | "context" | "with_context") => Ty::Result(inner.clone()),
+            (text, "parse") if is_text(text) => Ty::Result(Box::new(self.turbofish_ty(call))),
             (_, "len") => Ty::Rust("usize".to_owned()),
             (_, "is_empty" | "is_some" | "is_none") => Ty::Rust("bool".to_owned()),
             (Ty::Struct(_), _) => self.index.method(&receiver, &name).map_or(Ty::Unknown, |id| self.returned(id)),
             (ty, name) if is_copy(ty) && keeps_type(self.index, name, ty) => receiver,
+            _ => Ty::Unknown,
+        }
+    }
+
+    /// The type `T` of `text.parse::<T>()`.
+    fn turbofish_ty(&self, call: &syn::ExprMethodCall) -> Ty {
+        match call.turbofish.as_ref().and_then(|list| list.args.first()) {
+            Some(syn::GenericArgument::Type(ty)) => self.index.ty(self.module(), None, ty),
             _ => Ty::Unknown,
         }
     }

@@ -4,7 +4,7 @@ use quote::ToTokens;
 use syn::spanned::Spanned;
 
 use crate::index::{Resolved, Ty};
-use crate::syntax::path_text;
+use crate::syntax::{imported::imported, path_text};
 use crate::trace::{Result, Tracer, unsupported};
 
 impl Tracer<'_> {
@@ -55,8 +55,10 @@ impl Tracer<'_> {
 
     /// Whether a `use` in the body of the function names it.
     pub(in crate::trace) fn imports(&self, name: &str) -> bool {
-        let mentions = |item: &String| item.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name);
-        self.function().uses().iter().any(mentions)
+        self.function().block.stmts.iter().any(|stmt| match stmt {
+            syn::Stmt::Item(syn::Item::Use(item)) => imported(item).iter().any(|(known, _)| known == name),
+            _ => false,
+        })
     }
 
     /// Whether a name that the crate does not declare means the same everywhere: a module, a crate, or of the prelude.

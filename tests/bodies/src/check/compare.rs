@@ -292,6 +292,19 @@ macro_rules! numbers_agree {
                 $call
             },
         );
+        if let Some(frozen) = $crate::check::reloaded(&frozen, |frozen, path| frozen.save(path)) {
+            $crate::check::same(
+                cases,
+                |$input| {
+                    let $net = &model;
+                    $call
+                },
+                |$input| {
+                    let $net = &frozen;
+                    $call
+                },
+            );
+        }
         vs.double();
         let frozen = model.freeze(&fx_runtime::Freeze::default()).expect("a frozen model");
         $crate::check::same_in_f64(
@@ -309,6 +322,20 @@ macro_rules! numbers_agree {
     }};
 }
 pub(crate) use numbers_agree;
+
+/// The frozen model as it comes back from a file; none where it holds what cannot be saved.
+pub(crate) fn reloaded<F: fx_runtime::frozen::SavedAs>(
+    frozen: &F,
+    save: impl FnOnce(&F, &std::path::Path) -> fx_runtime::Result<()>,
+) -> Option<F> {
+    static COUNT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+    let number = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let path = std::env::temp_dir().join(format!("fx-body-{}-{number}.safetensors", std::process::id()));
+    save(frozen, &path).ok()?;
+    let loaded = fx_runtime::frozen::load(F::TITLE, F::GRAPH, &path, &fx_runtime::Freeze::default());
+    std::fs::remove_file(&path).expect("the file was there");
+    Some(loaded.expect("what was saved is loaded"))
+}
 
 /// Calls in a row, of the model and of two frozen ones, of which the second is frozen when the first has been called;
 /// yields the name of the model's type and the first frozen one.
@@ -328,6 +355,9 @@ macro_rules! numbers_agree_in_a_row {
         }
         let expected = tch::no_grad(|| called!(model, inputs));
         called!(frozen, inputs).close(&expected);
+        if let Some(mut loaded) = $crate::check::reloaded(&frozen, |frozen, path| frozen.save(path)) {
+            called!(loaded, inputs).close(&expected);
+        }
         // What the live model has become is where the next one begins.
         let mut later = model.freeze(&fx_runtime::Freeze::default()).expect("a frozen model");
         let other = std::thread::scope(|scope| {

@@ -179,8 +179,7 @@ mod tests {
     use super::*;
     use crate::check::{agree, randn, understood};
 
-    understood!(Pooled: 5 of 8);
-    understood!(Boxed: 20 of 21);
+    understood!(Pooled: 5 of 6);
 
     fn linear(p: nn::Path) -> nn::Linear {
         nn::linear(p, 4, 4, Default::default())

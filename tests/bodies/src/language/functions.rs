@@ -208,11 +208,7 @@ mod tests {
     use super::{activations::Kind, *};
     use crate::check::{agree, randn, root, understood};
 
-    understood!(Pointer: 24 of 29);
-    understood!(Boxed: 46 of 56);
-    understood!(Mixed: 28 of 33);
     understood!(Unnamed: 2 of 3);
-    understood!(Spelled: 23 of 28);
 
     fn linear(p: nn::Path) -> nn::Linear {
         nn::linear(p, 6, 6, Default::default())

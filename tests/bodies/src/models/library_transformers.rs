@@ -252,10 +252,6 @@ mod tests {
     use crate::check::{Close, agree, alone, randn, root, understood};
     use fx_runtime::Kind;
 
-    understood!(Stages: 95 of 97);
-    understood!(Model: 99 of 101);
-    understood!(Encoder: 93 of 95);
-    understood!(SpanHead: 121 of 124);
     understood!(Borrowed: 0 of 8);
 
     impl Close for BlockOutput {

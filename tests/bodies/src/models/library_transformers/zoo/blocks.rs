@@ -85,6 +85,3 @@ impl Block {
         BlockOutput { hidden, weights }
     }
 }
-
-#[cfg(test)]
-crate::check::understood!(Block: 46 of 47);

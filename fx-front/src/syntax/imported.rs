@@ -1,0 +1,36 @@
+//! The names that `use` lines inside a function body bring in.
+
+/// A name that a `use` line brings in, and the path that it stands for; none for a `*` and for `_`.
+pub(crate) fn imported(item: &syn::ItemUse) -> Vec<(syn::Ident, syn::Path)> {
+    let mut names = Vec::new();
+    let mut prefix = Vec::new();
+    gather(&item.tree, &mut prefix, &mut names);
+    let leading = item.leading_colon;
+    let path = |segments: Vec<syn::Ident>| syn::Path {
+        leading_colon: leading,
+        segments: segments.into_iter().map(syn::PathSegment::from).collect(),
+    };
+    names.into_iter().map(|(name, segments)| (name, path(segments))).collect()
+}
+
+fn gather(tree: &syn::UseTree, prefix: &mut Vec<syn::Ident>, names: &mut Vec<(syn::Ident, Vec<syn::Ident>)>) {
+    let with = |prefix: &[syn::Ident], last: &syn::Ident| -> Vec<syn::Ident> {
+        prefix.iter().chain((last != "self").then_some(last)).cloned().collect()
+    };
+    match tree {
+        syn::UseTree::Path(path) => {
+            prefix.push(path.ident.clone());
+            gather(&path.tree, prefix, names);
+            prefix.pop();
+        }
+        syn::UseTree::Name(name) => {
+            let path = with(prefix, &name.ident);
+            names.extend(path.last().cloned().map(|last| (last, path)));
+        }
+        syn::UseTree::Rename(name) if name.rename != "_" => {
+            names.push((name.rename.clone(), with(prefix, &name.ident)));
+        }
+        syn::UseTree::Rename(_) | syn::UseTree::Glob(_) => {}
+        syn::UseTree::Group(group) => group.items.iter().for_each(|tree| gather(tree, prefix, names)),
+    }
+}
