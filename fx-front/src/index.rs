@@ -205,6 +205,15 @@ impl Index {
         })
     }
 
+    /// Whether the path, written in `module`, is that of a generic type of the crate, for whose parameters nothing is put in.
+    pub fn is_open_type(&self, module: &str, path: &syn::Path) -> bool {
+        match self.resolve(module, &crate::syntax::path_text(path)) {
+            Resolved::Item(_, _, Name::Enum(_)) => true,
+            Resolved::Item(_, _, Name::Struct(id)) => self.structs[id].is_generic(),
+            _ => false,
+        }
+    }
+
     /// The file of a module.
     pub fn file_of(&self, module: &str) -> &str {
         self.modules.get(module).map_or("", |module| module.file.as_str())

@@ -150,6 +150,29 @@ pub(crate) fn mentions(code: &impl ToTokens, word: &syn::Ident) -> bool {
     has(code.to_token_stream(), word)
 }
 
+/// Whether it is an operator, a cast or a call behind an expression that ends in a block: `match x { .. } as f64`.
+pub(crate) fn begins_with_block(expr: &syn::Expr) -> bool {
+    fn first(expr: &syn::Expr) -> Option<&syn::Expr> {
+        Some(match expr {
+            syn::Expr::Cast(cast) => &cast.expr,
+            syn::Expr::Binary(binary) => &binary.left,
+            syn::Expr::MethodCall(call) => &call.receiver,
+            syn::Expr::Field(field) => &field.base,
+            syn::Expr::Index(index) => &index.expr,
+            syn::Expr::Call(call) => &call.func,
+            syn::Expr::Try(question) => &question.expr,
+            _ => return None,
+        })
+    }
+    let is_block = |expr: &syn::Expr| {
+        matches!(
+            expr,
+            syn::Expr::Match(_) | syn::Expr::If(_) | syn::Expr::Block(_) | syn::Expr::Unsafe(_) | syn::Expr::Loop(_)
+        )
+    };
+    first(expr).is_some_and(|left| is_block(left) || begins_with_block(left))
+}
+
 /// The names that patterns inside of the expression bind.
 pub(crate) fn bound_names(expr: &syn::Expr) -> BTreeSet<String> {
     let mut bound = Bound(BTreeSet::new());

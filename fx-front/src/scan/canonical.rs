@@ -1,6 +1,8 @@
 //! Bodies of functions with one spelling for what Rust has several for: `Option::Some(x)` is `Some(x)`, a name that a `use`
 //! inside the body brings in is its path, and a function inside the body is a closure without captures.
 
+use std::collections::BTreeSet;
+
 use syn::visit_mut::VisitMut;
 
 use crate::syntax::{bound_names, imported::imported};
@@ -9,17 +11,47 @@ use crate::syntax::{bound_names, imported::imported};
 pub(super) fn canonical(block: &mut syn::Block) {
     let whole = syn::Expr::Block(syn::ExprBlock { attrs: Vec::new(), label: None, block: block.clone() });
     let bound = bound_names(&whole);
-    let uses = block.stmts.iter().filter_map(|stmt| match stmt {
-        syn::Stmt::Item(syn::Item::Use(item)) => Some(imported(item)),
-        _ => None,
-    });
-    let names = uses.flatten().filter(|(name, path)| path.segments.len() > 1 && !bound.contains(&name.to_string()));
-    Canonical { names: names.collect() }.visit_block_mut(block);
+    Canonical { bound, names: Vec::new(), constants: Vec::new() }.visit_block_mut(block);
 }
 
 struct Canonical {
+    /// The names that patterns bind anywhere, which mean those variables.
+    bound: BTreeSet<String>,
     /// Names that stand for paths.
     names: Vec<(syn::Ident, syn::Path)>,
+    /// Constants of the body that are numbers.
+    constants: Vec<(syn::Ident, syn::LitInt)>,
+}
+
+impl Canonical {
+    /// Takes in what the items of a block declare.
+    fn declare(&mut self, block: &syn::Block) {
+        for stmt in &block.stmts {
+            match stmt {
+                syn::Stmt::Item(syn::Item::Use(item)) => {
+                    let known = imported(item).into_iter().filter(|(_, path)| path.segments.len() > 1);
+                    let free = known.filter(|(name, _)| !self.bound.contains(&name.to_string()));
+                    self.names.extend(free.collect::<Vec<_>>());
+                }
+                syn::Stmt::Item(syn::Item::Const(item)) => {
+                    self.constants.extend(whole_number(item).map(|number| (item.ident.clone(), number)));
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// The number that the constant is, with its type.
+fn whole_number(item: &syn::ItemConst) -> Option<syn::LitInt> {
+    let (syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Int(number), .. }), syn::Type::Path(ty)) =
+        (&*item.expr, &*item.ty)
+    else {
+        return None;
+    };
+    let ty = ty.path.get_ident()?.to_string();
+    let is_whole = fx_ir::scalar::is_integer(&ty) && number.suffix().is_empty();
+    is_whole.then(|| syn::LitInt::new(&format!("{}{ty}", number.base10_digits()), number.span()))
 }
 
 impl VisitMut for Canonical {
@@ -44,6 +76,16 @@ impl VisitMut for Canonical {
         *path = whole;
     }
 
+    fn visit_expr_mut(&mut self, expr: &mut syn::Expr) {
+        if let syn::Expr::Path(path) = expr
+            && let Some((_, number)) = self.constants.iter().find(|(name, _)| path.path.is_ident(name))
+        {
+            *expr = syn::Expr::Lit(syn::ExprLit { attrs: Vec::new(), lit: syn::Lit::Int(number.clone()) });
+            return;
+        }
+        syn::visit_mut::visit_expr_mut(self, expr);
+    }
+
     fn visit_item_use_mut(&mut self, _: &mut syn::ItemUse) {}
 
     fn visit_block_mut(&mut self, block: &mut syn::Block) {
@@ -58,9 +100,13 @@ impl VisitMut for Canonical {
             },
             _ => true,
         });
+        let (names, constants) = (self.names.len(), self.constants.len());
+        self.declare(block);
         let uses = block.stmts.iter().take_while(|stmt| matches!(stmt, syn::Stmt::Item(syn::Item::Use(_)))).count();
         block.stmts.splice(uses..uses, closures);
         syn::visit_mut::visit_block_mut(self, block);
+        self.names.truncate(names);
+        self.constants.truncate(constants);
     }
 }
 

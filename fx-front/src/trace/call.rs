@@ -2,12 +2,14 @@
 
 pub(in crate::trace) mod closure_call;
 pub(in crate::trace) mod fn_pointer;
+pub(in crate::trace) mod generic_call;
 pub(in crate::trace) mod inline;
 pub(in crate::trace) mod leaf_call;
 pub(in crate::trace) mod macros;
 pub(in crate::trace) mod method;
 pub(in crate::trace) mod module_call;
 pub(in crate::trace) mod panics;
+pub(in crate::trace) mod parameters;
 pub(in crate::trace) mod path_call;
 pub(in crate::trace) mod submodule_call;
 pub(in crate::trace) mod tensor_call;

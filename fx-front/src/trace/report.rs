@@ -8,7 +8,7 @@ use crate::trace::{Frame, OpaquePiece, Tracer, opaque::weight::Operations};
 /// Code that is kept as opaque code.
 #[derive(Debug)]
 pub(in crate::trace) struct Reported {
-    reason: String,
+    pub(in crate::trace) reason: String,
     operations: Operations,
     pub(in crate::trace) diagnostic: Diagnostic,
 }

@@ -24,6 +24,8 @@ pub(in crate::trace) struct ValueFacts {
     pub(in crate::trace) unwrapped: HashSet<NodeId>,
     /// Opaque code whose value is still a `Result`.
     results: HashSet<NodeId>,
+    /// Opaque code of which only what is asked of it says the type.
+    asked: HashSet<NodeId>,
     /// Lists of handles where the user's list holds references, by what those refer to: the elements of another list.
     handles: HashMap<NodeId, NodeId>,
     /// Opaque code that hands over variables behind its value.
@@ -40,6 +42,7 @@ enum Before {
     Named(NodeId, Option<String>),
     Unwrapped(NodeId),
     Result(NodeId, bool),
+    Asked(NodeId),
     Handles(NodeId),
     Writing(NodeId),
 }
@@ -60,6 +63,9 @@ impl ValueFacts {
                 Before::Named(id, path) => restore(&mut self.named, id, path),
                 Before::Unwrapped(id) => {
                     self.unwrapped.remove(&id);
+                }
+                Before::Asked(id) => {
+                    self.asked.remove(&id);
                 }
                 Before::Handles(id) => {
                     self.handles.remove(&id);
@@ -125,6 +131,18 @@ impl ValueFacts {
     /// The code of the node, where it hands over variables behind its value.
     pub(in crate::trace) fn writing(&self, id: NodeId) -> Option<&WritingCode> {
         self.writing.get(&id)
+    }
+
+    /// What is asked of the node's value says its type, and nothing else does.
+    pub(in crate::trace) fn set_asked(&mut self, id: NodeId) {
+        if self.asked.insert(id) {
+            self.journal.push(Before::Asked(id));
+        }
+    }
+
+    /// Whether nothing but what is asked of it says the type of the node's value.
+    pub(in crate::trace) fn is_asked(&self, id: NodeId) -> bool {
+        self.asked.contains(&id)
     }
 
     /// The value of the node is still a `Result`.

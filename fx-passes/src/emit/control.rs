@@ -93,7 +93,7 @@ impl Writer<'_, '_> {
                 format!("::fx_runtime::frozen::behind::<{name}>({})", subject.borrowed())
             }
             // An element of a list of texts is a reference to one.
-            Some(Type::Rust(name)) if name == "str" => {
+            Some(Type::Rust(name)) if ["str", "String"].contains(&name.as_str()) => {
                 format!("::core::convert::AsRef::<str>::as_ref({})", subject.borrowed())
             }
             _ => subject.borrowed(),

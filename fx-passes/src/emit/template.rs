@@ -91,8 +91,12 @@ fn filled(template: &str, value: &dyn Fn(usize) -> Value) -> String {
         if value.is_ref && is_whole && out.ends_with('&') {
             out.pop();
         }
-        out.push_str(&value.text);
         rest = &rest[digits..];
+        // In front of a block a struct literal would be read as a path and that block.
+        match value.text.ends_with('}') && rest.trim_start().starts_with('{') {
+            true => out.extend(["(", &value.text, ")"]),
+            false => out.push_str(&value.text),
+        }
     }
     out.push_str(rest);
     out

@@ -15,6 +15,7 @@ use crate::syntax::{
     substitute::{Substitution, substituted},
 };
 use crate::trace::desugar::closure_form::is_plain_closure;
+use crate::trace::std_model::method_type::is_text;
 use crate::trace::types::ty::is_copy;
 use crate::trace::{Result, Tracer, Ty, Val, entry::signature::holds_reference, unsupported, value::ClosureEnv};
 
@@ -151,7 +152,8 @@ impl Tracer<'_> {
                 || generics.iter().any(|param| matches!(param, syn::GenericParam::Type(param) if param.ident == name))
         };
         let is_open = mentioned.iter().any(|name| matches!(name.as_str(), "impl" | "Self" | "_") || is_param(name));
-        if is_open || holds_reference(written) { Ok(()) } else { self.annotate(value, written) }
+        let is_text = matches!(self.index.ty(self.module(), None, written), Ty::List(held) if is_text(&held));
+        if is_open || holds_reference(written) && !is_text { Ok(()) } else { self.annotate(value, written) }
     }
 
     /// `[a, b].map(|item| ..)`: no other list has such a method.

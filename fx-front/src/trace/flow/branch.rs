@@ -176,7 +176,7 @@ impl<'a> Tracer<'a> {
             return value;
         }
         let forms = self.ref_kinds_of(&subject);
-        let subject = self.slice_subject(subject, choice.arms.iter().map(|arm| &arm.pat), span)?;
+        let subject = self.slice_subject(subject, &choice.arms.iter().map(|arm| &arm.pat).collect::<Vec<_>>(), span)?;
         let (owner, path, ty) = self.subject(&subject, "choice", span)?;
         let mut patterns = Vec::new();
         let mut branches = Vec::new();
@@ -213,6 +213,9 @@ fn known_arm<'c>(choice: &'c syn::ExprMatch, subject: &Val) -> Option<KnownArm<'
     {
         return Some((arm, vec![(&arm.pat, subject.clone())]));
     }
+    if let Val::Lit(Arg::Str(text), _) = subject {
+        return arm_of_text(choice, text, subject);
+    }
     let held = match subject {
         Val::Lit(Arg::None, _) => None,
         Val::Some(inner) => Some((**inner).clone()),
@@ -229,6 +232,31 @@ fn known_arm<'c>(choice: &'c syn::ExprMatch, subject: &Val) -> Option<KnownArm<'
             }
             (syn::Pat::TupleStruct(_), None) => {}
             _ => return None,
+        }
+    }
+    None
+}
+
+/// The arm that a text takes which is written out, and what it binds.
+fn arm_of_text<'c>(choice: &'c syn::ExprMatch, text: &str, subject: &Val) -> Option<KnownArm<'c>> {
+    fn takes(pat: &syn::Pat, text: &str) -> Option<bool> {
+        match pat {
+            syn::Pat::Lit(syn::ExprLit { lit: syn::Lit::Str(known), .. }) => Some(known.value() == text),
+            syn::Pat::Or(or) => {
+                or.cases.iter().map(|case| takes(case, text)).try_fold(false, |any, one| Some(any | one?))
+            }
+            syn::Pat::Wild(_) => Some(true),
+            pat if matches_all(pat) => Some(true),
+            _ => None,
+        }
+    }
+    for arm in &choice.arms {
+        if arm.guard.is_some() {
+            return None;
+        }
+        if takes(&arm.pat, text)? {
+            let bound = matches!(arm.pat, syn::Pat::Ident(_)).then(|| (&arm.pat, subject.clone()));
+            return Some((arm, bound.into_iter().collect()));
         }
     }
     None

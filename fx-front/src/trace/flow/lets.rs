@@ -6,7 +6,9 @@ use quote::ToTokens;
 use syn::spanned::Spanned;
 
 use crate::trace::types::ty::{is_copy, is_untyped};
-use crate::trace::{RefKind, Result, Tracer, Ty, Val, desugar::iterator_chain::is_lazy, entry::signature, unsupported};
+use crate::trace::{
+    RefKind, Result, Tracer, Ty, Unsupported, Val, desugar::iterator_chain::is_lazy, entry::signature, unsupported,
+};
 
 impl Tracer<'_> {
     /// `let [a, b]: [Tensor; 2] = list.try_into().unwrap()`: a list that has to be so long; `None` for anything else.
@@ -95,12 +97,43 @@ impl Tracer<'_> {
             syn::Pat::Type(typed) => self.written(&typed.ty),
             _ => None,
         };
+        let by_variable = matches!(&local.pat, syn::Pat::Type(typed) if self.is_said_by_variable(&typed.ty));
         let value = match self.array_of(&local.pat, init)? {
             Some(array) => Ok(array),
+            None if by_variable => {
+                let reason = "a value whose type only its variable says".to_owned();
+                self.opaque_expr(init, Unsupported { span: init.span(), reason })
+            }
             None => self.initial(init),
         };
         self.expects_vec = outer;
         value
+    }
+
+    /// Whether the type is one that generated code cannot tell from the parts of a value: of a trait object behind a
+    /// reference or in a list, and of a generic type of the crate's own.
+    fn is_said_by_variable(&self, ty: &syn::Type) -> bool {
+        fn args(path: &syn::TypePath) -> impl Iterator<Item = &syn::Type> {
+            let last = path.path.segments.last().map(|last| &last.arguments);
+            let list = last.and_then(|arguments| match arguments {
+                syn::PathArguments::AngleBracketed(list) => Some(&list.args),
+                _ => None,
+            });
+            list.into_iter().flatten().filter_map(|arg| match arg {
+                syn::GenericArgument::Type(ty) => Some(ty),
+                _ => None,
+            })
+        }
+        let is_object = |ty: &syn::Type| matches!(ty, syn::Type::TraitObject(_));
+        match ty {
+            syn::Type::Reference(reference) => is_object(&reference.elem) || self.is_said_by_variable(&reference.elem),
+            syn::Type::Path(path) => {
+                let holds_box = |ty: &syn::Type| matches!(ty, syn::Type::Path(inner) if args(inner).any(is_object));
+                let is_open = args(path).next().is_some() && self.index.is_open_type(self.module(), &path.path);
+                is_open || args(path).any(|ty| holds_box(ty) || self.is_said_by_variable(ty))
+            }
+            _ => false,
+        }
     }
 
     /// No variable stands for what would be written to a copy, or to what the variable borrows.

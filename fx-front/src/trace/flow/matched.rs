@@ -63,7 +63,7 @@ impl<'a> Tracer<'a> {
             _ => {}
         }
         let forms = self.ref_kinds_of(&subject);
-        let subject = self.slice_subject(subject, [pat], span)?;
+        let subject = self.slice_subject(subject, &[pat], span)?;
         let (owner, path, ty) = self.subject(&subject, "branch", span)?;
         let then = self.arm(owner, pat, &ty, (path.as_deref(), &forms), then)?;
         // What is left of an option is `None` where every `Some` is taken.
@@ -77,18 +77,23 @@ impl<'a> Tracer<'a> {
     }
 
     /// A list that is matched against patterns of its elements, as the slice that it has to be.
-    pub(in crate::trace) fn slice_subject<'p>(
-        &mut self,
-        subject: Val,
-        patterns: impl IntoIterator<Item = &'p syn::Pat>,
-        span: Span,
-    ) -> Result<Val> {
+    pub(in crate::trace) fn slice_subject(&mut self, subject: Val, patterns: &[&syn::Pat], span: Span) -> Result<Val> {
+        if let Val::Tuple(parts) = subject {
+            let parts = parts.into_iter().enumerate().map(|(at, part)| {
+                let of_part = patterns.iter().filter_map(|pat| match pat {
+                    syn::Pat::Tuple(tuple) => tuple.elems.get(at),
+                    _ => None,
+                });
+                self.slice_subject(part, &of_part.collect::<Vec<_>>(), span)
+            });
+            return parts.collect::<Result<Vec<Val>>>().map(Val::Tuple);
+        }
         let is_slice = |pat: &syn::Pat| match pat {
             syn::Pat::Slice(_) => true,
             syn::Pat::Reference(inner) => matches!(&*inner.pat, syn::Pat::Slice(_)),
             _ => false,
         };
-        if !patterns.into_iter().any(is_slice) || !matches!(subject.ty(), Ty::List(_)) {
+        if !patterns.iter().any(|pat| is_slice(pat)) || !matches!(subject.ty(), Ty::List(_)) {
             return Ok(subject);
         }
         let Val::Node(_, _, form) = subject else { return Ok(subject) };

@@ -177,7 +177,9 @@ impl Asked {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{agree, randn, understood};
+    use crate::check::{agree, not_interpreted, randn, understood};
+
+    not_interpreted!(Boxed: "interpreting host.call_pointer");
 
     understood!(Pooled: 5 of 6);
 

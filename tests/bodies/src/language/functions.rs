@@ -206,7 +206,12 @@ impl Spelled {
 #[cfg(test)]
 mod tests {
     use super::{activations::Kind, *};
-    use crate::check::{agree, randn, root, understood};
+    use crate::check::{agree, not_interpreted, randn, root, understood};
+
+    not_interpreted!(Boxed: "interpreting host.call_pointer");
+    not_interpreted!(Pointer: "interpreting host.call_pointer");
+    not_interpreted!(Spelled: "interpreting host.call_pointer");
+    not_interpreted!(Mixed: "interpreting host.call_pointer");
 
     understood!(Unnamed: 2 of 3);
 

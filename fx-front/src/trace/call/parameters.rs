@@ -1,0 +1,108 @@
+//! The parameters of a function that is traced where it is called.
+
+use std::rc::Rc;
+
+use proc_macro2::Span;
+use syn::spanned::Spanned;
+
+use crate::diag::{Code, Severity};
+use crate::trace::{
+    RefKind, Result, Tracer, Ty, Val, entry::signature::holds_reference, place::local_place::LocalPlace, unsupported,
+};
+
+impl Tracer<'_> {
+    pub(in crate::trace) fn bind_params(&mut self, function: usize, args: Vec<Val>, span: Span) -> Result<()> {
+        let callee = &self.index.fns[function];
+        let typed: Vec<&syn::PatType> = callee
+            .sig
+            .inputs
+            .iter()
+            .filter_map(|input| match input {
+                syn::FnArg::Typed(typed) => Some(typed),
+                syn::FnArg::Receiver(_) => None,
+            })
+            .collect();
+        if typed.len() != args.len() {
+            let message = format!("`{}` takes {} arguments, not {}", callee.sig.ident, typed.len(), args.len());
+            self.report(Code::WrongArity, Severity::Error, span, message.clone(), "");
+            return unsupported(span, message);
+        }
+        for (param, value) in typed.into_iter().zip(args) {
+            if let Val::MutRef(place, inner) = value {
+                self.declare_lent(param, place, *inner)?;
+                continue;
+            }
+            if let Val::Place(place) = value {
+                self.bind(&param.pat, Val::Place(Rc::new(place.handed_as(&param.ty))))?;
+                continue;
+            }
+            if matches!(&*param.ty, syn::Type::Reference(reference) if reference.mutability.is_some()) {
+                self.declare_mut(param, value)?;
+                continue;
+            }
+            let ty = self.index.ty(&callee.module, callee.owner.as_ref(), &param.ty);
+            let value = match value {
+                Val::Node(id, Ty::Unknown, form) => {
+                    self.of_known_type(value, &ty)?;
+                    Val::Node(id, ty, form)
+                }
+                other => self.of_written_type(other, &ty),
+            };
+            let form = self.form_of(&value, &param.ty);
+            // A parameter is a new name of the argument; the argument keeps its own.
+            match &*param.pat {
+                syn::Pat::Ident(ident) => {
+                    let value = self.own_option(&param.pat, value.with_ref_kind(form), span)?;
+                    self.env.declare(&ident.ident.to_string(), value);
+                }
+                pat => self.bind(pat, value)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// A parameter that is borrowed a place of the caller's: what is written to it is given back.
+    fn declare_lent(&mut self, param: &syn::PatType, place: Rc<LocalPlace>, value: Val) -> Result<()> {
+        let syn::Pat::Ident(ident) = &*param.pat else {
+            return unsupported(param.pat.span(), "a parameter of type `&mut`");
+        };
+        let value = match &*param.ty {
+            // Only looked at.
+            syn::Type::Reference(reference) if reference.mutability.is_none() => value.with_ref_kind(RefKind::Ref),
+            // Code that is kept as opaque code would have a handle on the tensor, not the reference that the user's code has.
+            _ if value.is_tensor() => Val::MutRef(place, Box::new(value.with_ref_kind(RefKind::RefRef))),
+            _ => Val::MutRef(place, Box::new(value)),
+        };
+        self.env.declare(&ident.ident.to_string(), value);
+        Ok(())
+    }
+
+    /// A parameter of type `&mut` that is handed what stays where it is; what is done to it is done there.
+    fn declare_mut(&mut self, param: &syn::PatType, value: Val) -> Result<()> {
+        let is_part = self.is_stateful() && self.is_module(&value.ty()) && self.path_of(&value).is_some();
+        let is_list = matches!(value.ty(), Ty::List(_)) && self.is_spilled(&value);
+        let is_tensor = value.is_tensor() && value.node().is_some();
+        if !is_part && !is_list && !is_tensor {
+            return unsupported(param.ty.span(), "a parameter of type `&mut`");
+        }
+        let syn::Pat::Ident(ident) = &*param.pat else {
+            return unsupported(param.pat.span(), "a parameter of type `&mut`");
+        };
+        // Code that is kept as opaque code would have a handle on the tensor, not the reference that the user's code has.
+        let value = if is_tensor { value.with_ref_kind(RefKind::RefRef) } else { value };
+        self.env.declare(&ident.ident.to_string(), value);
+        Ok(())
+    }
+
+    /// How a parameter of that type holds the value that is handed over for it.
+    fn form_of(&self, value: &Val, ty: &syn::Type) -> RefKind {
+        match (ty, value) {
+            (syn::Type::Reference(_), _) => RefKind::Ref,
+            (ty, _) if !holds_reference(ty) => RefKind::Value,
+            // An option of a reference of the entry's is handed on as it is.
+            (_, Val::Node(id, Ty::Option(_), RefKind::Value)) if self.holds_references(*id) => RefKind::Value,
+            (_, Val::Node(_, Ty::Option(_), _)) => RefKind::Ref,
+            _ => RefKind::RefRef,
+        }
+    }
+}
