@@ -196,6 +196,17 @@ impl Left {
         Some(Left::new(Code::Signature, function.sig.ident.span(), reason, help))
     }
 
+    /// The copies of state that opaque code has are shared by all that have them, on whichever thread they are.
+    pub(crate) fn stays(index: &Index, model: Option<usize>, function: &Function) -> Option<Left> {
+        let stays = model.and_then(|id| index.unsendable(id))?;
+        let reason = format!(
+            "code that is not understood has a copy of state that calls write to, and `{stays}` cannot go to another thread"
+        );
+        let help =
+            "hold it by value or in an `Arc` of what is `Send + Sync`, or write the code with ops that are known";
+        Some(Left::new(Code::Receiver, function.sig.ident.span(), reason, help))
+    }
+
     /// What the forward writes to, or reads of what another entry writes to, cannot be followed.
     pub(crate) fn state(span: Span, signature: &Signature, reason: &str) -> Left {
         let what = if signature.is_mut {

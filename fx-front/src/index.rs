@@ -18,6 +18,7 @@ mod functions;
 mod module_path;
 mod pointers;
 mod resolve;
+mod sendable;
 mod spelled;
 mod types;
 mod visible;

@@ -1,5 +1,6 @@
 //! What syntax says by itself, without knowledge of types.
 
+pub(crate) mod arguments;
 pub(crate) mod effects;
 pub(crate) mod element_access;
 pub(crate) mod guard;
@@ -171,6 +172,22 @@ pub(crate) fn begins_with_block(expr: &syn::Expr) -> bool {
         )
     };
     first(expr).is_some_and(|left| is_block(left) || begins_with_block(left))
+}
+
+/// Whether the value is made by `Ok(..)` or `Err(..)`, which elsewhere stand for what is in them.
+pub(crate) fn makes_result(init: &syn::Expr) -> bool {
+    let of_block =
+        |block: &syn::Block| matches!(block.stmts.last(), Some(syn::Stmt::Expr(value, None)) if makes_result(value));
+    match init {
+        syn::Expr::Call(_) => is_call_of(init, "Ok") || is_err(init),
+        syn::Expr::Paren(inner) => makes_result(&inner.expr),
+        syn::Expr::Block(block) => of_block(&block.block),
+        syn::Expr::If(branch) => {
+            of_block(&branch.then_branch) || branch.else_branch.as_ref().is_some_and(|(_, other)| makes_result(other))
+        }
+        syn::Expr::Match(choice) => choice.arms.iter().any(|arm| makes_result(&arm.body)),
+        _ => false,
+    }
 }
 
 /// The names that patterns inside of the expression bind.

@@ -39,7 +39,7 @@ impl Tracer<'_> {
             syn::Expr::Group(inner) => self.expr(&inner.expr),
             syn::Expr::Reference(inner) if inner.mutability.is_none() => {
                 // A place that is not understood is kept as opaque code with its `&`, since it cannot be moved out of.
-                let is_place = matches!(&*inner.expr, syn::Expr::Index(_));
+                let is_place = matches!(&*inner.expr, syn::Expr::Index(_) | syn::Expr::Field(_));
                 let value =
                     if is_place { self.understood(&inner.expr, OnError::Return) } else { self.expr(&inner.expr) }?;
                 let is_behind =
@@ -47,7 +47,7 @@ impl Tracer<'_> {
                 let value = if is_behind { self.unboxed(value, inner.span()) } else { value };
                 let deep = matches!(value, Val::Node(_, _, RefKind::Ref | RefKind::RefRef))
                     && !matches!(&*inner.expr, syn::Expr::Unary(_))
-                    && !(is_place && self.is_borrowed_element(&value));
+                    && !(matches!(&*inner.expr, syn::Expr::Index(_)) && self.is_borrowed_element(&value));
                 Ok(value.with_ref_kind(if deep { RefKind::RefRef } else { RefKind::Ref }))
             }
             syn::Expr::Reference(inner) => self.mut_ref(inner),

@@ -202,10 +202,11 @@ fn one(
         tracer.entry(&signature, &owner, manner.opaque_because);
         if tracer.found.is_empty() {
             let (opaque, accesses) = (tracer.opaque_pieces(), tracer.state_accesses());
+            let copies_state = accesses.iter().any(StateAccess::is_copy);
             let left = tracer.left.or_else(|| Left::borrows(index, &tracer.graph, function));
+            let left = left.or_else(|| Left::stays(index, model.filter(|_| copies_state), function));
             let (graph, parts, inlined) = (tracer.graph, tracer.parts, tracer.inlined);
             told.into_sorted().into_iter().for_each(|one| diags.push(one));
-            let copies_state = accesses.iter().any(StateAccess::is_copy);
             let traced = Traced { graph, signature, model, item, left, opaque, parts, copies_state, inlined };
             return (traced, accesses);
         }

@@ -30,7 +30,7 @@ impl Tracer<'_> {
         let expected = self.expects.next.take();
         let fault = located(fault, expr.span());
         let is_mut_borrow = matches!(expr, syn::Expr::Reference(borrowed) if borrowed.mutability.is_some());
-        if is_mut_borrow || is_kept(expr) || is_err(expr) || self.writes_behind(expr) {
+        if is_mut_borrow || is_kept(expr) || is_err(expr) || self.writes_behind(expr) || self.keeps_part(expr) {
             // What is written through it would be written to a copy, a container would keep it for longer than the variables
             // of the opaque code live, and an `Err` is a `Result` where `Ok` is what it holds.
             return Err(fault);
@@ -99,6 +99,19 @@ impl Tracer<'_> {
             return false;
         };
         matches!(&**held, syn::Expr::Path(path) if matches!(self.env.read(&path_text(&path.path)), Some(Val::Node(..))))
+    }
+
+    /// Whether it puts a reference to a part of the model into a container, of which the opaque code would have a copy.
+    fn keeps_part(&self, expr: &syn::Expr) -> bool {
+        let syn::Expr::MethodCall(call) = expr else { return false };
+        let keeps = ["push", "push_back", "push_front", "insert"].iter().any(|name| call.method == name);
+        let is_part = |arg: &syn::Expr| match arg {
+            syn::Expr::Path(path) => {
+                self.env.read(&path_text(&path.path)).is_some_and(|value| self.is_module(&value.ty()))
+            }
+            _ => false,
+        };
+        keeps && call.args.iter().any(is_part)
     }
 
     /// Whether it is a struct of the crate that borrows what it holds.

@@ -339,7 +339,7 @@ macro_rules! op_table {
         GROUP_NORM = row("group_norm", &["group_norm"], Normalization, "the same over groups of channels").own().nn_function().samples(SamplesRule::Keeps);
         INSTANCE_NORM = row("instance_norm", &["instance_norm"], Normalization, "the same over each channel").own();
         // Views.
-        VIEW = row("view", &["view"], View, "the same memory under other sizes").shares().same().rank(RankRule::Listed).samples(SamplesRule::Reshapes);
+        VIEW = row("view", &["view", "view_"], View, "the same memory under other sizes").shares().same().rank(RankRule::Listed).samples(SamplesRule::Reshapes);
         RESHAPE = row("reshape", &["reshape"], View, "the same elements under other sizes").shares().same().rank(RankRule::Listed).samples(SamplesRule::Reshapes);
         FLATTEN = row("flatten", &["flatten"], View, "adjacent axes made one").shares().function().same().samples(SamplesRule::Flattens);
         FLAT_VIEW = row("flat_view", &["flat_view"], View, "all axes but the first made one").shares().same().rank(RankRule::Exactly(2)).samples(SamplesRule::FlattensRest);

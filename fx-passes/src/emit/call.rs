@@ -89,7 +89,7 @@ impl Writer<'_, '_> {
     }
 
     /// Notes that the node cannot be printed, which keeps the source from being used; what it is stands for nothing.
-    fn unprintable(&self, node: &Node, what: &str) -> Value {
+    pub(super) fn unprintable(&self, node: &Node, what: &str) -> Value {
         let place = node.origin.lines().map_or_else(String::new, |lines| format!(" ({lines})"));
         self.emitter.unprintable.borrow_mut().push(format!("`{}`{place} is {what} and cannot be printed", node.name));
         Value::owned("()")

@@ -76,11 +76,17 @@ impl Writer<'_, '_> {
     /// What a `match` looks at: borrowed, unless it is a number, a tuple of references or a reference already.
     fn borrowed_subject(&self, id: NodeId) -> String {
         let subject = self.subject(id);
-        let is_number = match self.graph().node(id).args.first() {
-            Some(Arg::Node(of)) => is_number(&self.graph().node(*of).ty),
-            Some(Arg::Int(_) | Arg::Float(_) | Arg::Bool(_)) => true,
-            _ => false,
-        };
+        // An option of a slice is copied: a pattern would bind a reference to a reference.
+        let is_slice_option = self.graph().node(id).input(0).is_some_and(|of| {
+            let held = |ty: &Type| matches!(ty, Type::Option(inner) if matches!(**inner, Type::List(_)));
+            held(&self.graph().node(of).ty) && fx_print::call::Operands::holds_reference(self, of)
+        });
+        let is_number = is_slice_option
+            || match self.graph().node(id).args.first() {
+                Some(Arg::Node(of)) => is_number(&self.graph().node(*of).ty),
+                Some(Arg::Int(_) | Arg::Float(_) | Arg::Bool(_) | Arg::Str(_)) => true,
+                _ => false,
+            };
         if is_number || subject.form == Form::Tuple { subject.text } else { self.taken_apart(id, &subject) }
     }
 
@@ -93,7 +99,7 @@ impl Writer<'_, '_> {
                 format!("::fx_runtime::frozen::behind::<{name}>({})", subject.borrowed())
             }
             // An element of a list of texts is a reference to one.
-            Some(Type::Rust(name)) if ["str", "String"].contains(&name.as_str()) => {
+            Some(Type::Rust(name)) if ["str", "String", "&str", "&'static str"].contains(&name.as_str()) => {
                 format!("::core::convert::AsRef::<str>::as_ref({})", subject.borrowed())
             }
             _ => subject.borrowed(),

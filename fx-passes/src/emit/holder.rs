@@ -49,7 +49,7 @@ impl Holder {
             Type::Module(name) => Some(Holder::Captured(format!("::fx_runtime::nn::{name}"))),
             Type::Rust(name) if name.starts_with("::fx_runtime::frozen::") => Some(Holder::Plain(name.clone())),
             Type::Rust(name) if is_number(ty) => Some(Holder::Copied(number(name))),
-            Type::Rust(name) if name == "&str" => Some(Holder::Text),
+            Type::Rust(name) if ["&str", "str"].contains(&name.as_str()) => Some(Holder::Text),
             Type::Rust(name) if scalar::is_of_tch(name) => Some(Holder::Copied(name.clone())),
             Type::Rust(name) if name.starts_with("crate::") && matches!(op, Op::GetAttr(_)) => {
                 declared().or_else(|| named(name)).map(Holder::Captured)

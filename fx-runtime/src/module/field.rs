@@ -4,7 +4,10 @@
 //! lookup takes off one `&` at a time, so that `(&&&Probe(x)).visit(..)` finds [`probe::ViaField`], which is written
 //! for `&&Probe`, when `x` is a [`Field`], and otherwise a fallback that is written for fewer `&`s.
 
+use std::sync::{Arc, PoisonError};
+
 use tch::Tensor;
+use tch::nn::VarStore;
 
 use super::{Module, Place, Role, Visitor};
 use crate::Error;
@@ -45,6 +48,26 @@ impl Field for Tensor {
 
     fn place_field(&self, place: &mut Place<'_>) -> Result<Self, Error> {
         place(self)
+    }
+}
+
+/// A variable store beside the layers that were made from it shows nothing: its tensors are theirs.
+impl Field for VarStore {
+    fn visit_field<'a>(&'a self, _: &str, _: &mut dyn Visitor<'a>) {}
+
+    fn place_field(&self, place: &mut Place<'_>) -> Result<Self, Error> {
+        let one = place(&Tensor::f_zeros([1], (self.kind(), self.device()))?)?;
+        let mut copy = VarStore::new(one.device());
+        copy.set_kind(one.kind());
+        let held = |store: &VarStore| Arc::clone(&store.variables_);
+        let (from, to) = (held(self), held(&copy));
+        let known = from.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut variables = to.lock().unwrap_or_else(PoisonError::into_inner);
+        for (name, tensor) in &known.named_variables {
+            variables.named_variables.insert(name.clone(), place(tensor)?);
+        }
+        drop(variables);
+        Ok(copy)
     }
 }
 

@@ -4,7 +4,7 @@ use crate::index::{Function, Ty};
 use crate::trace::{Result, Tracer, unsupported};
 
 /// Traits by which a value becomes one of another type, which generated code would have to name.
-const CONVERSIONS: [&str; 6] = ["Into", "From", "TryInto", "TryFrom", "Default", "FromStr"];
+const CONVERSIONS: [&str; 7] = ["Into", "From", "TryInto", "TryFrom", "Default", "FromStr", "AsRef"];
 
 impl Tracer<'_> {
     /// Refuses to trace a function of open types in place that holds code which is not understood: so many pieces of it were

@@ -6,6 +6,7 @@ use proc_macro2::Span;
 use syn::spanned::Spanned;
 
 use crate::diag::{Code, Severity};
+use crate::trace::std_model::method_type::is_text;
 use crate::trace::types::ty::is_copy;
 use crate::trace::{
     Env, Frame, OnError, RefKind, Result, Tracer, Ty, Unsupported, Val,
@@ -259,6 +260,9 @@ impl Tracer<'_> {
             }
             ty if is_open(&value.ty()) => {
                 self.annotate_output(&value, &callee.sig.output)?;
+                if let Some(id) = value.node().filter(|&id| is_text(&ty) && self.is_untold(id)) {
+                    self.edit_node(id).ty = self.index.ir_type(&ty);
+                }
                 Ok(value.with_ty(ty))
             }
             // What the output alone says of code, the code does not say.
@@ -268,5 +272,10 @@ impl Tracer<'_> {
             }
             _ => Ok(value),
         }
+    }
+
+    /// Whether nothing is known of the type of the node's value.
+    fn is_untold(&self, id: fx_ir::NodeId) -> bool {
+        self.graph.node(id).ty == fx_ir::Type::Unknown
     }
 }

@@ -4,7 +4,7 @@
 use fx_ir::ops;
 use syn::{Expr, ExprMethodCall, Pat, parse_quote, parse_quote_spanned, spanned::Spanned};
 
-use crate::syntax::contains_return;
+use crate::syntax::{contains_return, makes_result};
 use crate::trace::{Result, unsupported};
 
 /// The option of [`mapped`], and of [`matched`].
@@ -26,6 +26,9 @@ pub(in crate::trace) fn mapped(call: &ExprMethodCall) -> Result<(&syn::ExprClosu
         other => other,
     };
     let body = &closure.body;
+    if makes_result(body) {
+        return unsupported(body.span(), "an option of a `Result`");
+    }
     let choice = if contains_return(body) {
         // It leaves the closure alone.
         parse_quote_spanned!(call.span()=> match mapped_option {

@@ -168,7 +168,13 @@ impl Tracer<'_> {
             // What the function's signature says of what is in the `Result` is not what the expression evaluates to.
             self.expects.next = None;
             let value = self.expr(expr)?;
-            Ok(self.of_signature(value, is_ok(expr)))
+            let value = self.of_signature(value, is_ok(expr));
+            let is_whole = value.node().is_some_and(|id| matches!(self.graph.node(id).op, Op::Rust(_)));
+            if is_whole && value.ty() == Ty::Unknown && !is_ok(expr) {
+                // It is a `Result`, where the other branches are what is in theirs.
+                return unsupported(expr.span(), "a result of a type that is not known");
+            }
+            Ok(value)
         })
     }
 

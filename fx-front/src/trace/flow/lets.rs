@@ -5,6 +5,7 @@ use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
+use crate::syntax::makes_result;
 use crate::trace::types::ty::{is_copy, is_untyped};
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Unsupported, Val, desugar::iterator_chain::is_lazy, entry::signature, unsupported,
@@ -98,9 +99,14 @@ impl Tracer<'_> {
             _ => None,
         };
         let by_variable = matches!(&local.pat, syn::Pat::Type(typed) if self.is_said_by_variable(&typed.ty));
+        let is_branch = matches!(init, syn::Expr::If(_) | syn::Expr::Match(_));
+        let by_variable = by_variable || is_branch && is_slice_variable(&local.pat);
         let value = match self.array_of(&local.pat, init)? {
             Some(array) => Ok(array),
-            None if by_variable => {
+            None if is_pointer_option(&local.pat) => {
+                return unsupported(init.span(), "a variable that holds a function or none");
+            }
+            None if by_variable || makes_result(init) => {
                 let reason = "a value whose type only its variable says".to_owned();
                 self.opaque_expr(init, Unsupported { span: init.span(), reason })
             }
@@ -136,8 +142,17 @@ impl Tracer<'_> {
         }
     }
 
+    /// Whether it is the value of code that is not understood.
+    fn is_opaque(&self, value: &Val) -> bool {
+        self.whole_of(value).is_some_and(|id| matches!(self.graph.node(id).op, Op::Rust(_)))
+    }
+
     /// No variable stands for what would be written to a copy, or to what the variable borrows.
     fn refuse_borrowed(&self, init: &syn::Expr, value: &Val) -> Result<()> {
+        if holds_guard(init) && self.is_opaque(value) {
+            // It is let go of where its block ends, which generated code has in another place.
+            return unsupported(init.span(), "a variable that holds a guard");
+        }
         if is_lazy(init) && value.node().is_some() {
             // It would borrow what the opaque code has variables of its own for.
             return unsupported(init.span(), "a variable that holds an iterator");
@@ -206,6 +221,40 @@ impl Tracer<'_> {
         *code = code.clone().wrapped(wrap);
         Ok(())
     }
+}
+
+/// Whether the code yields a guard of a cell, or of a lock, that is not known.
+fn holds_guard(init: &syn::Expr) -> bool {
+    match init {
+        syn::Expr::MethodCall(call) => {
+            let name = call.method.to_string();
+            let is_guard = matches!(name.as_str(), "borrow" | "borrow_mut" | "lock" | "read" | "write");
+            let is_behind =
+                matches!(name.as_str(), "unwrap" | "expect" | "unwrap_or_else") && holds_guard(&call.receiver);
+            is_guard && call.args.is_empty() || is_behind
+        }
+        syn::Expr::Try(question) => holds_guard(&question.expr),
+        _ => false,
+    }
+}
+
+/// Whether the variable is of the type `Option<fn(..) -> ..>`.
+fn is_pointer_option(pat: &syn::Pat) -> bool {
+    let syn::Pat::Type(typed) = pat else { return false };
+    let syn::Type::Path(path) = &*typed.ty else { return false };
+    let last = path.path.segments.last().filter(|last| last.ident == "Option");
+    last.is_some_and(|last| match &last.arguments {
+        syn::PathArguments::AngleBracketed(list) => {
+            list.args.iter().any(|arg| matches!(arg, syn::GenericArgument::Type(syn::Type::BareFn(_))))
+        }
+        _ => false,
+    })
+}
+
+/// Whether the variable is of the type `&[T]`.
+fn is_slice_variable(pat: &syn::Pat) -> bool {
+    let syn::Pat::Type(typed) = pat else { return false };
+    matches!(&*typed.ty, syn::Type::Reference(reference) if matches!(*reference.elem, syn::Type::Slice(_)))
 }
 
 /// A tuple taken apart behind a reference: its parts are references.

@@ -32,6 +32,9 @@ impl Tracer<'_> {
         forms: &RefKinds,
     ) -> Result<(Pattern, Vec<Binding>)> {
         let mut bound = Vec::new();
+        // A text is matched as what it derefs to.
+        let text = Ty::Rust("str".to_owned());
+        let ty = if matches!(ty, Ty::Rust(name) if name == "String") { &text } else { ty };
         let pattern = self.pattern(pat, &Subject { ty, part: "", forms }, &mut bound)?;
         Ok((pattern, bound))
     }

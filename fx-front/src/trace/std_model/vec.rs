@@ -166,6 +166,16 @@ impl<'a> Tracer<'a> {
         };
         let held = self.expr(item)?;
         let held = self.of_known_type(held, element)?;
+        let held = match &held {
+            // What gathers the elements of a chain looks at numbers alone; a list of the user's holds references.
+            Val::Node(_, ty, RefKind::Ref) if is_copy(ty) && is_gathered(&call.receiver) => {
+                held.with_ref_kind(RefKind::Value)
+            }
+            Val::Node(_, ty, RefKind::Ref | RefKind::RefRef) if is_copy(ty) => {
+                return unsupported(call.span(), "a list of references to numbers");
+            }
+            _ => held,
+        };
         let item = self.spill_vec(item, held)?;
         if item.ty() == Ty::Unknown || matches!(item.ty(), Ty::Result(_)) {
             return unsupported(call.span(), "the method `push` of a value of a type that is not known");
@@ -307,6 +317,11 @@ impl<'a> Tracer<'a> {
         };
         Ok(self.host_node_with(Effect::Io, HostOp::Mutate(name.to_owned()), args, name, ty, span))
     }
+}
+
+/// Whether the list is the one that a desugared chain gathers.
+fn is_gathered(list: &syn::Expr) -> bool {
+    matches!(list, syn::Expr::Path(path) if path.path.is_ident("fx_items"))
 }
 
 /// Whether it is a chain of adaptors that makes what it yields.

@@ -4,9 +4,9 @@ use crate::trace::std_model::method_type::{is_text, keeps_type};
 use fx_ir::{OpId, catalog};
 
 use crate::index::{Name, Resolved};
-use crate::syntax::effects::counted_with;
 use crate::syntax::iterator_method::{IteratorMethod, Role};
 use crate::syntax::path_text;
+use crate::syntax::{arguments::handed_to, effects::counted_with};
 use crate::syntax::{is_compound, yields_bool};
 use crate::trace::types::ty::{is_copy, is_untyped};
 use crate::trace::{
@@ -61,7 +61,22 @@ impl Tracer<'_> {
         });
         let written = types.iter().map(|ty| self.index.ty(self.module(), None, ty));
         let is_integer = |ty: &Ty| matches!(ty, Ty::Rust(name) if fx_ir::scalar::is_integer(name));
-        of_others.chain(written).find(is_integer)
+        let handed = handed_to(body, name).into_iter().filter_map(|(callee, at)| self.parameter_ty(&callee, at));
+        of_others.chain(written).chain(handed).find(is_integer)
+    }
+
+    /// The type of a parameter, where all functions of the crate that have this name agree on it.
+    fn parameter_ty(&self, callee: &str, at: usize) -> Option<Ty> {
+        let named = self.index.fns.iter().filter(|function| function.sig.ident == callee);
+        let mut types = named.map(|function| {
+            let typed = function.sig.inputs.iter().filter_map(|input| match input {
+                syn::FnArg::Typed(typed) => Some(&typed.ty),
+                syn::FnArg::Receiver(_) => None,
+            });
+            typed.into_iter().nth(at).map(|ty| self.index.ty(&function.module, function.owner.as_ref(), ty))
+        });
+        let first = types.next()??;
+        types.all(|ty| ty.as_ref() == Some(&first)).then_some(first)
     }
 
     fn variable(&self, name: &str) -> Ty {
