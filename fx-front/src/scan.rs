@@ -228,6 +228,13 @@ impl Scan<'_> {
     }
 
     fn declare(&mut self, module: &str, name: &impl ToString, visibility: &syn::Visibility, meaning: Name) {
+        // A macro of another crate may bear the name of a function: the two do not get in each other's way.
+        let of_crate = |path: &str| ["crate", "self", "super"].contains(&path.split("::").next().unwrap_or(path));
+        let is_foreign = matches!(&meaning, Name::Use(path) if !of_crate(path));
+        let known = self.here(module).names.get(&name.to_string());
+        if is_foreign && known.is_some_and(|known| !matches!(known, Name::Use(path) if !of_crate(path))) {
+            return;
+        }
         if let Some(scope) = index::scope_of(visibility, module) {
             self.here(module).scopes.insert(name.to_string(), scope);
         }

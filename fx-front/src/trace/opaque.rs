@@ -9,7 +9,7 @@ pub(in crate::trace) mod statement;
 pub(in crate::trace) mod template;
 pub(in crate::trace) mod weight;
 
-use fx_ir::{Arg, Code, Effect, HostOp, Op};
+use fx_ir::{Arg, Code, Effect, HostOp, NodeId, Op};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
@@ -60,11 +60,8 @@ impl Tracer<'_> {
         let whole = if writing.is_none() { ty.clone() } else { Ty::Unknown };
         let is_result = matches!(whole, Ty::Result(_));
         let value = self.push(Op::Rust(code), args, "opaque", whole, expr.span());
-        if let Some(id) = value.node().filter(|_| is_result) {
-            self.facts.set_result(id);
-        }
-        if let Some(id) = value.node().filter(|_| is_asked) {
-            self.facts.set_asked(id);
+        if let Some(id) = value.node() {
+            self.note_of_value(id, is_result, is_asked);
         }
         let Some(writing) = writing else {
             self.report_opaque(fault.span, &fault.reason, operations);
@@ -86,6 +83,16 @@ impl Tracer<'_> {
         self.report_opaque(fault.span, &fault.reason, operations);
         let ty = if matches!(ty, Ty::Result(_)) { Ty::Unknown } else { ty };
         Ok(part(self, 0, "opaque_value", ty))
+    }
+
+    /// Notes that the value is still a `Result`, and that only what is asked of it says its type.
+    fn note_of_value(&mut self, id: NodeId, is_result: bool, is_asked: bool) {
+        if is_result {
+            self.facts.set_result(id);
+        }
+        if is_asked {
+            self.facts.set_asked(id);
+        }
     }
 
     /// Whether it is an assignment to what is behind a reference, of which the opaque code would have a value of its own.

@@ -3,6 +3,8 @@
 use fx_ir::{Arg, Code, Effect, HostOp, Op};
 use syn::spanned::Spanned;
 
+use crate::index::Resolved;
+use crate::syntax::path_text;
 use crate::trace::types::ty::{is_copy, is_untyped, never};
 use crate::trace::{Result, Tracer, Ty, Val, call::panics::arguments, tensor::operator, unsupported};
 
@@ -25,6 +27,9 @@ impl Tracer<'_> {
             "debug_assert" | "debug_assert_eq" | "debug_assert_ne" | "println" | "eprintln" | "print" | "eprint" => {
                 self.statement_macro(mac, Ty::Tuple(Vec::new()))
             }
+            "trace" | "debug" | "info" | "warn" | "error" if self.is_logging(&mac.path) => {
+                self.statement_macro(mac, Ty::Tuple(Vec::new()))
+            }
             "matches" => match asks(mac) {
                 Some(question) => self.expr(&question),
                 None => unsupported(mac.span(), "a `matches!` of this form"),
@@ -33,6 +38,16 @@ impl Tracer<'_> {
             "ensure" => self.ensured(mac),
             _ => unsupported(mac.span(), format!("the macro `{name}!`")),
         }
+    }
+
+    /// Whether it is a macro of `log` or `tracing`, which takes what `println!` takes.
+    fn is_logging(&self, path: &syn::Path) -> bool {
+        let text = path_text(path);
+        let full = match self.index.resolve(self.module(), &text) {
+            Resolved::External(full) => full,
+            Resolved::Item(..) => return false,
+        };
+        ["log::", "tracing::"].iter().any(|krate| full.trim_start_matches("::").starts_with(krate))
     }
 
     /// `ensure!(condition, ..)`, which leaves with an error where the condition does not hold.

@@ -68,15 +68,15 @@ impl Tracer<'_> {
     /// The type of a parameter, where all functions of the crate that have this name agree on it.
     fn parameter_ty(&self, callee: &str, at: usize) -> Option<Ty> {
         let named = self.index.fns.iter().filter(|function| function.sig.ident == callee);
-        let mut types = named.map(|function| {
+        let mut types = named.filter_map(|function| {
             let typed = function.sig.inputs.iter().filter_map(|input| match input {
                 syn::FnArg::Typed(typed) => Some(&typed.ty),
                 syn::FnArg::Receiver(_) => None,
             });
             typed.into_iter().nth(at).map(|ty| self.index.ty(&function.module, function.owner.as_ref(), ty))
         });
-        let first = types.next()??;
-        types.all(|ty| ty.as_ref() == Some(&first)).then_some(first)
+        let first = types.next()?;
+        types.all(|ty| ty == first).then_some(first)
     }
 
     fn variable(&self, name: &str) -> Ty {

@@ -231,12 +231,44 @@ impl Twice {
     }
 }
 
+/// A model that holds its variable store, beside code that is not understood.
+#[derive(Debug, Module)]
+pub struct Stored {
+    vs: nn::VarStore,
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl Stored {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let by: std::collections::BTreeMap<usize, i64> = [(2, 3)].into();
+        let ys = xs.to_kind(self.vs.kind()).apply(&self.fc);
+        ys * by[&self.vs.len()]
+    }
+}
+
+/// A view by the name with a dash, behind a convolution whose output may lie in another order.
+#[derive(Debug, Module)]
+pub struct Viewed {
+    a: nn::Conv2D,
+    b: nn::Conv2D,
+}
+
+#[traceable]
+impl Viewed {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let ys = xs.apply(&self.a).relu().apply(&self.b);
+        ys.view_([-1, 8 * 6 * 6]).softmax(1, Kind::Float)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::check::{agree, randn, understood};
 
-    understood!(Boxed: 0 of 10);
+    understood!(Stored: 2 of 6);
+    understood!(Boxed: 0 of 4);
     understood!(Rows: 2 of 4);
     understood!(Seen: 2 of 6);
 
@@ -317,5 +349,27 @@ mod tests {
             let make = |p: &nn::Path| Twice { fc: linear(p / "fc"), gain, caps: gain.map(|_| vec![0.9, 0.2]) };
             agree!(make, [randn(&[2, 4])], |net, xs| net.forward(xs));
         }
+    }
+
+    #[test]
+    fn stored() {
+        let make = |_: &nn::Path| {
+            let vs = nn::VarStore::new(tch::Device::Cpu);
+            let fc = linear(vs.root() / "fc");
+            Stored { vs, fc }
+        };
+        let (_vs, net) = crate::check::root(make);
+        let frozen = net.freeze(&fx_runtime::Freeze::default()).expect("it freezes");
+        let xs = randn(&[2, 4]);
+        tch::no_grad(|| assert!(frozen.forward(&xs).allclose(&net.forward(&xs), 1e-5, 1e-5, false)));
+    }
+
+    #[test]
+    fn viewed() {
+        let make = |p: &nn::Path| Viewed {
+            a: nn::conv2d(p / "a", 3, 8, 3, nn::ConvConfig { padding: 1, ..Default::default() }),
+            b: nn::conv2d(p / "b", 8, 8, 3, Default::default()),
+        };
+        agree!(make, [randn(&[2, 3, 8, 8])], |net, xs| net.forward(xs));
     }
 }

@@ -215,7 +215,7 @@ mod tests {
     understood!(InnerItems: 0 of 5);
     understood!(Strings: 3 of 11);
     understood!(Collections: 1 of 17);
-    understood!(References: 0 of 11);
+    understood!(References: 0 of 5);
     understood!(CarriedAway: 0 of 8);
 
     fn linear(p: &nn::Path) -> nn::Linear {
