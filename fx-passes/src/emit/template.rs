@@ -93,9 +93,10 @@ fn filled(template: &str, value: &dyn Fn(usize) -> Value) -> String {
         }
         rest = &rest[digits..];
         // In front of a block a struct literal would be read as a path and that block.
-        match value.text.ends_with('}') && rest.trim_start().starts_with('{') {
-            true => out.extend(["(", &value.text, ")"]),
-            false => out.push_str(&value.text),
+        if value.text.ends_with('}') && rest.trim_start().starts_with('{') {
+            out.extend(["(", &value.text, ")"]);
+        } else {
+            out.push_str(&value.text);
         }
     }
     out.push_str(rest);

@@ -48,8 +48,10 @@ impl Saver {
 
     /// Notes something of an enum or an option, which may be all that another of the same path holds.
     pub(super) fn note_nested(&mut self, aspect: &str, value: &(impl ToString + ?Sized)) {
-        let is_free = |outer: &usize| !self.values.contains_key(&format!("{}{}", self.path, nested(aspect, *outer)));
-        let outer = (0..).find(is_free).unwrap_or(0);
+        let mut outer = 0;
+        while self.values.contains_key(&format!("{}{}", self.path, nested(aspect, outer))) {
+            outer += 1;
+        }
         self.note(&nested(aspect, outer), value);
     }
 

@@ -214,9 +214,12 @@ impl Tracer<'_> {
             return Ok(());
         }
         let ty = ty.to_token_stream();
-        let wrap = |value: &str| match code.fallible {
-            true => format!("{value}.map(|typed: {ty}| typed)"),
-            false => format!("{{ let typed: {ty} = {value}; typed }}"),
+        let wrap = |value: &str| {
+            if code.fallible {
+                format!("{value}.map(|typed: {ty}| typed)")
+            } else {
+                format!("{{ let typed: {ty} = {value}; typed }}")
+            }
         };
         *code = code.clone().wrapped(wrap);
         Ok(())

@@ -134,12 +134,11 @@ impl Tracer<'_> {
             (Ty::Result(_), "context" | "with_context" | "wrap_err" | "wrap_err_with" | "map_err" | "or_else") => {
                 receiver
             }
-            (Ty::Result(_), "is_ok" | "is_err") => Ty::Rust("bool".to_owned()),
             (Ty::Result(inner), "ok") => Ty::Option(inner.clone()),
             (Ty::Option(inner), "ok_or" | "ok_or_else" | "context" | "with_context") => Ty::Result(inner.clone()),
             (text, "parse") if is_text(text) => Ty::Result(Box::new(self.turbofish_ty(call))),
             (_, "len") => Ty::Rust("usize".to_owned()),
-            (_, "is_empty" | "is_some" | "is_none") => Ty::Rust("bool".to_owned()),
+            (_, "is_empty" | "is_some" | "is_none" | "is_ok" | "is_err") => Ty::Rust("bool".to_owned()),
             (Ty::Struct(_), _) => self.index.method(&receiver, &name).map_or(Ty::Unknown, |id| self.returned(id)),
             (ty, name) if is_copy(ty) && keeps_type(self.index, name, ty) => receiver,
             _ => Ty::Unknown,

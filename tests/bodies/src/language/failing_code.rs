@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail, ensure};
-use fx_runtime::{Module, Tensor, nn, nn::Module as _, traceable};
+use fx_runtime::{Module, Tensor, nn, traceable};
 
 /// Configuration in strings, read by `?`.
 #[derive(Debug, Module)]

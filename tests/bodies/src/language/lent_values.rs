@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::ops::Deref;
 
-use fx_runtime::{Kind, Module, Tensor, nn, nn::Module as _, traceable};
+use fx_runtime::{Kind, Module, Tensor, nn, traceable};
 use tch::TchError;
 
 /// A type that stands for the layer in it.
