@@ -117,16 +117,14 @@ fn of_prelude(path: &syn::Path) -> Option<syn::Ident> {
     let last = path.segments.last().filter(|_| plain && count > 1)?;
     let words: Vec<String> = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
     let owner = match last.ident.to_string().as_str() {
-        "Some" | "None" => ["option", "Option"],
-        "Ok" | "Err" => ["result", "Result"],
+        "Some" | "None" => ["Option", "option::Option"],
+        "Ok" | "Err" => ["Result", "result::Result"],
         _ => return None,
     };
-    let before: Vec<&str> = words[..count - 1].iter().map(String::as_str).collect();
-    let is_it = match before.as_slice() {
-        [name] => *name == owner[1] && path.leading_colon.is_none(),
-        [krate, module, name] => ["std", "core"].contains(krate) && [*module, *name] == owner,
-        _ => false,
-    };
+    let [name, full] = owner;
+    let before = words[..count - 1].join("::");
+    let is_full = ["std::", "core::"].iter().any(|krate| before.strip_prefix(krate) == Some(full));
+    let is_it = is_full || before == name && path.leading_colon.is_none();
     is_it.then(|| last.ident.clone())
 }
 

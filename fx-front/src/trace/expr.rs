@@ -51,13 +51,24 @@ impl Tracer<'_> {
                 Ok(value.with_ref_kind(if deep { RefKind::RefRef } else { RefKind::Ref }))
             }
             syn::Expr::Reference(inner) => self.mut_ref(inner),
-            syn::Expr::Unary(unary) => self.unary(unary),
+            syn::Expr::Unary(unary) => {
+                let value = self.expr(&unary.expr)?;
+                let is_own = matches!(value, Val::Node(_, Ty::Struct(_), RefKind::Value));
+                let behind = match unary.op {
+                    syn::UnOp::Deref(_) if is_own => self.dereferenced(&value, unary.span()),
+                    _ => None,
+                };
+                behind.unwrap_or_else(|| self.unary(unary, value))
+            }
             syn::Expr::Binary(binary) if is_compound(&binary.op) => self.compound(binary),
             syn::Expr::Binary(binary) => self.binary(binary),
             syn::Expr::Assign(assign) => self.assign(assign),
             syn::Expr::MethodCall(call) => self.method_call(call, on_error),
             syn::Expr::Call(call) => self.call(call, on_error),
-            syn::Expr::Field(field) => self.field_expr(field),
+            syn::Expr::Field(field) => match self.field_by_deref(field) {
+                Some(value) => value,
+                None => self.field_expr(field),
+            },
             syn::Expr::Index(index) => self.index_expr(index),
             syn::Expr::Tuple(tuple) if tuple.elems.is_empty() => Ok(Val::Unit),
             syn::Expr::Tuple(tuple) => self.tuple_parts(tuple).map(|parts| whole(parts, Val::Tuple)),

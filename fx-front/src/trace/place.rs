@@ -10,7 +10,6 @@ pub(in crate::trace) mod assign;
 pub(in crate::trace) mod assign_state;
 pub(in crate::trace) mod borrow;
 pub(in crate::trace) mod compound;
-pub(in crate::trace) mod deref;
 pub(in crate::trace) mod exchange;
 pub(in crate::trace) mod field;
 pub(in crate::trace) mod indexing;

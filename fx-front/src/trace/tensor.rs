@@ -5,4 +5,5 @@ pub(in crate::trace) mod number_of;
 pub(in crate::trace) mod op_call;
 pub(in crate::trace) mod op_type;
 pub(crate) mod operator;
+pub(in crate::trace) mod operator_trait;
 pub(in crate::trace) mod tch_scalar;

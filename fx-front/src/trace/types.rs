@@ -1,5 +1,6 @@
 //! What is known of types, and values as operands of nodes.
 
+pub(in crate::trace) mod annotate;
 pub(in crate::trace) mod chain;
 pub(in crate::trace) mod expectation;
 pub(in crate::trace) mod infer;

@@ -278,4 +278,42 @@ impl Tracer<'_> {
     fn is_untold(&self, id: fx_ir::NodeId) -> bool {
         self.graph.node(id).ty == fx_ir::Type::Unknown
     }
+
+    /// What the value derefs to; `None` where its type has no `Deref`.
+    pub(in crate::trace) fn dereferenced(&mut self, value: &Val, span: Span) -> Option<Result<Val>> {
+        let method = self.index.method(&value.ty(), "deref").filter(|_| matches!(value.ty(), Ty::Struct(_)))?;
+        Some(self.inline(method, Some(value.clone()), Vec::new(), span))
+    }
+
+    /// `base.name` where the field is none of the struct's own, but of what that derefs to.
+    pub(in crate::trace) fn field_by_deref(&mut self, field: &syn::ExprField) -> Option<Result<Val>> {
+        let name = match &field.member {
+            syn::Member::Named(name) => name.to_string(),
+            syn::Member::Unnamed(_) => return None,
+        };
+        let ty = match self.infer_ty(&field.base) {
+            Ty::Unknown => self.chain_ty(&field.base),
+            known => known,
+        };
+        let Ty::Struct(owner) = ty else { return None };
+        if self.index.field(owner, &name).is_some() || self.index.method(&ty, "deref").is_none() {
+            return None;
+        }
+        let base = self.expr(&field.base);
+        let behind = base.and_then(|base| self.dereferenced(&base, field.span()).unwrap_or(Ok(base)));
+        Some(behind.and_then(|behind| self.field(&behind, &name, field.span())))
+    }
+
+    /// A method of what the value derefs to, where its own type has none of that name.
+    pub(in crate::trace) fn method_behind(
+        &mut self,
+        value: &Val,
+        call: &syn::ExprMethodCall,
+        errors: OnError,
+    ) -> Option<Result<Val>> {
+        match self.dereferenced(value, call.span())? {
+            Ok(behind) => Some(self.on_value(behind, call, errors)),
+            Err(fault) => Some(Err(fault)),
+        }
+    }
 }

@@ -7,7 +7,12 @@ use syn::spanned::Spanned;
 use crate::index::{Name, Resolved};
 use crate::syntax::path_text;
 use crate::trace::types::ty::is_untyped;
-use crate::trace::{OnError, Result, Tracer, Ty, Val, layer::recurrent::state_made_by, tensor::operator, unsupported};
+use crate::trace::{
+    OnError, Result, Tracer, Ty, Val,
+    layer::recurrent::state_made_by,
+    tensor::{operator, operator_trait::operator_of_method},
+    unsupported,
+};
 
 impl Tracer<'_> {
     pub(in crate::trace) fn call(&mut self, call: &syn::ExprCall, errors: OnError) -> Result<Val> {
@@ -196,18 +201,6 @@ impl Tracer<'_> {
         };
         Ok(self.host_node(op, args, &name, ty.unwrap_or(Ty::Unknown), call.span()))
     }
-}
-
-/// The operator that a method of the standard library's traits stands for: `xs.add(ys)`.
-pub(in crate::trace) fn operator_of_method(name: &str) -> Option<syn::BinOp> {
-    Some(match name {
-        "add" => syn::parse_quote!(+),
-        "sub" => syn::parse_quote!(-),
-        "mul" => syn::parse_quote!(*),
-        "div" => syn::parse_quote!(/),
-        "rem" => syn::parse_quote!(%),
-        _ => return None,
-    })
 }
 
 /// The operator that a function of the standard library's traits stands for: `std::ops::Mul::mul`.

@@ -3,7 +3,7 @@
 use fx_ir::{OpId, ops};
 use syn::spanned::Spanned;
 
-use crate::trace::call::path_call::operator_of_method;
+use crate::trace::tensor::operator_trait::operator_of_method;
 use crate::trace::{RefKind, Result, Tracer, Ty, Val, tensor::op_type::host_type, unsupported};
 
 impl Tracer<'_> {
@@ -45,7 +45,7 @@ impl Tracer<'_> {
                 self.inline(id, Some(receiver), args, call.span())
             }
             None if name == "i" && args.len() == 1 => self.indexed(&receiver, args[0], call.span()),
-            None if name == "neg" && args.is_empty() => self.tensor_op(ops::NEG, &[receiver], call.span()),
+            None if ops::NEG.is_spelled(&name) && args.is_empty() => self.tensor_op(ops::NEG, &[receiver], call.span()),
             None => match (operator_of_method(&name), args.as_slice()) {
                 (Some(op), [other]) => {
                     let other = self.expr(other)?.behind();

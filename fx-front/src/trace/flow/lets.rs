@@ -183,47 +183,6 @@ impl Tracer<'_> {
         let held = self.spelling(inner).filter(|_| is_known)?;
         Some(self.host_node_with(Effect::Io, HostOp::NoneOf(held), Vec::new(), "none", ty.clone(), span))
     }
-
-    /// Code of a type that is not known, where a number of this type has to stand.
-    pub(in crate::trace) fn of_known_type(&mut self, value: Val, ty: &Ty) -> Result<Val> {
-        let written = self.spelling(ty).filter(|_| is_copy(ty) && !is_untyped(ty) && value.ty() == Ty::Unknown);
-        let Some(written) = written.and_then(|text| syn::parse_str::<syn::Type>(&text).ok()) else { return Ok(value) };
-        self.annotate(&value, &written)?;
-        Ok(value.with_ty(ty.clone()))
-    }
-
-    /// Code that is kept as opaque code may be of the type that is written, and of no other, only because it is written.
-    pub(in crate::trace) fn annotate(&mut self, value: &Val, ty: &syn::Type) -> Result<()> {
-        let whole = self.whole_of(value);
-        let is_home = self.is_home();
-        let is_part = whole != value.node();
-        let Some(id) = whole.filter(|&id| self.graph.scope_of(id) == Some(self.region)) else { return Ok(()) };
-        let writing = self.facts.writing(id).cloned();
-        let Op::Rust(code) = &mut self.edit_node(id).op else { return Ok(()) };
-        if code.opaque.is_none() {
-            return Ok(());
-        }
-        if !is_home {
-            return unsupported(ty.span(), "a type of another module");
-        }
-        if is_part {
-            // The other parts are variables that it writes to.
-            if let Some(writing) = writing {
-                code.template = writing.template(Some(ty));
-            }
-            return Ok(());
-        }
-        let ty = ty.to_token_stream();
-        let wrap = |value: &str| {
-            if code.fallible {
-                format!("{value}.map(|typed: {ty}| typed)")
-            } else {
-                format!("{{ let typed: {ty} = {value}; typed }}")
-            }
-        };
-        *code = code.clone().wrapped(wrap);
-        Ok(())
-    }
 }
 
 /// Whether the code yields a guard of a cell, or of a lock, that is not known.

@@ -45,9 +45,6 @@ impl Tracer<'_> {
         if let Some((_, value)) = made {
             return Ok(value.clone());
         }
-        if let Some(behind) = self.deref_for_field(base, name, span) {
-            return self.field(&behind?, name, span);
-        }
         let field_ty = match ty {
             Ty::Struct(owner) => self.struct_field(*owner, name, span)?,
             Ty::Leaf(leaf) => leaf_field(leaf, name),

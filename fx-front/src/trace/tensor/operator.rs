@@ -10,17 +10,12 @@ use crate::trace::types::ty::{NUMBER, is_copy, is_untyped};
 use crate::trace::{RefKind, Result, Tracer, Ty, Val, tensor::const_fold, unsupported};
 
 impl Tracer<'_> {
-    pub(in crate::trace) fn unary(&mut self, unary: &syn::ExprUnary) -> Result<Val> {
-        let value = self.expr(&unary.expr)?;
+    pub(in crate::trace) fn unary(&mut self, unary: &syn::ExprUnary, value: Val) -> Result<Val> {
         match unary.op {
             syn::UnOp::Deref(_) if matches!(value, Val::MutRef(..)) => Ok(value.behind()),
             syn::UnOp::Deref(_) if matches!(value, Val::Place(_)) => self.read_variable(&value, "held", unary.span()),
             syn::UnOp::Deref(_) if value.ty() == Ty::Unknown && value.node().is_some() => {
                 unsupported(unary.span(), "what is behind a value of a type that is not known")
-            }
-            syn::UnOp::Deref(_) if matches!(value, Val::Node(_, Ty::Struct(_), RefKind::Value)) => {
-                let behind = self.dereferenced(&value, unary.span());
-                behind.unwrap_or(Ok(value))
             }
             syn::UnOp::Deref(_) => {
                 let form = value.ref_kind().map_or(RefKind::Value, RefKind::behind);
