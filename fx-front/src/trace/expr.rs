@@ -170,6 +170,9 @@ impl Tracer<'_> {
         }
         let on_error = if self.errors_propagate() { OnError::Propagate } else { OnError::Return };
         let value = self.expr_with(&inner.expr, on_error)?;
+        if !self.errors_propagate() && value.node().is_some_and(|id| self.facts.is_result(id)) {
+            return unsupported(inner.span(), "`?` in a function whose error the code around its call may look at");
+        }
         match value.ty() {
             Ty::Option(_) => unsupported(inner.span(), "`?` on an option"),
             Ty::Unknown => unsupported(inner.span(), "`?` on a value of a type that is not known"),

@@ -152,6 +152,11 @@ impl ValueFacts {
         }
     }
 
+    /// Whether the value of the node is still a `Result`.
+    pub(in crate::trace) fn is_result(&self, id: NodeId) -> bool {
+        self.results.contains(&id)
+    }
+
     /// The `Result` is taken off; returns whether there was one.
     pub(in crate::trace) fn take_result(&mut self, id: NodeId) -> bool {
         let was_result = self.results.remove(&id);

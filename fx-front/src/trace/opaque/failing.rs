@@ -36,7 +36,8 @@ impl Tracer<'_> {
         if matches!(expr, syn::Expr::Return(_) | syn::Expr::Break(_) | syn::Expr::Continue(_)) {
             return unsupported(fault.span, fault.reason.clone());
         }
-        let is_error = of_crate.is_none() && leaves_with_errors(expr) && self.closures == 0;
+        // Where code around a call may look at its error, the error must not leave the frozen model.
+        let is_error = of_crate.is_none() && leaves_with_errors(expr) && self.errors_propagate();
         match self.result_of_function().filter(|_| is_error) {
             Some(result) => Ok(Some(FailingCode { result })),
             None => unsupported(leaves, fault.reason.clone()),

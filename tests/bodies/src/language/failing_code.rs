@@ -140,12 +140,36 @@ impl Written {
     }
 }
 
+/// Errors that nobody looks at.
+#[derive(Debug, Module)]
+pub struct Ignored {
+    fc: nn::Linear,
+    name: String,
+}
+
+#[traceable]
+impl Ignored {
+    fn checked(&self, xs: &Tensor) -> Result<Tensor> {
+        let by: i64 = self.name.parse()?;
+        Ok(xs * by)
+    }
+
+    pub fn forward(&self, xs: &Tensor) -> Result<Tensor> {
+        let _ = self.checked(xs);
+        self.checked(xs).ok();
+        let ys = xs.apply(&self.fc);
+        let _held = self.checked(&ys);
+        Ok(ys)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::check::{agree, randn, understood};
 
     understood!(Written: 3 of 16);
+    understood!(Ignored: 1 of 8);
     understood!(Ends: 4 of 14);
     understood!(Tested: 6 of 27);
     understood!(Spelled: 6 of 28);
@@ -182,6 +206,14 @@ mod tests {
     fn written() {
         for name in ["2", "7", "x"] {
             let make = |p: &nn::Path| Written { fc: linear(p / "fc"), names: vec![name.to_owned(), "4".to_owned()] };
+            agree!(make, [randn(&[2, 4])], |net, xs| net.forward(xs));
+        }
+    }
+
+    #[test]
+    fn ignored() {
+        for name in ["2", "x"] {
+            let make = |p: &nn::Path| Ignored { fc: linear(p / "fc"), name: name.to_owned() };
             agree!(make, [randn(&[2, 4])], |net, xs| net.forward(xs));
         }
     }
