@@ -9,6 +9,7 @@ pub(crate) mod iterator_method;
 pub(crate) mod params;
 pub(crate) mod substitute;
 pub(crate) mod targets;
+pub(crate) mod written_types;
 
 use std::collections::BTreeSet;
 

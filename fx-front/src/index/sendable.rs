@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use syn::visit::Visit;
 
+use crate::syntax::written_types::{names_trait, type_args};
+
 use super::{Index, Ty};
 
 impl Index {
@@ -39,11 +41,8 @@ struct Find<'i> {
 impl<'ast> Visit<'ast> for Find<'_> {
     fn visit_type_path(&mut self, path: &'ast syn::TypePath) {
         let last = path.path.segments.last();
-        let object = last.and_then(|last| match &last.arguments {
-            syn::PathArguments::AngleBracketed(list) => list.args.iter().find_map(|arg| match arg {
-                syn::GenericArgument::Type(syn::Type::TraitObject(object)) => Some(object),
-                _ => None,
-            }),
+        let object = type_args(&path.path).find_map(|arg| match arg {
+            syn::Type::TraitObject(object) => Some(object),
             _ => None,
         });
         let stays = match (last.map(|last| last.ident.to_string()).as_deref(), object) {
@@ -70,8 +69,5 @@ impl<'ast> Visit<'ast> for Find<'_> {
 
 /// Whether the trait is one of the object's.
 fn bounds(object: &syn::TypeTraitObject, name: &str) -> bool {
-    object.bounds.iter().any(|bound| match bound {
-        syn::TypeParamBound::Trait(bound) => bound.path.segments.last().is_some_and(|last| last.ident == name),
-        _ => false,
-    })
+    object.bounds.iter().any(|bound| names_trait(bound, name))
 }

@@ -1,6 +1,7 @@
 //! Functions of open types: what code in them that is not understood means, only a call says.
 
 use crate::index::{Function, Ty};
+use crate::syntax::written_types::{names_trait, typed_params};
 use crate::trace::{Result, Tracer, unsupported};
 
 /// Traits by which a value becomes one of another type, which generated code would have to name.
@@ -15,9 +16,7 @@ impl Tracer<'_> {
             None => Ok(()),
         }
     }
-}
 
-impl Tracer<'_> {
     /// Whether the function is one of a type with constant parameters, for which something is put in.
     fn is_counted(&self, callee: &Function) -> bool {
         let owner = callee.owner.as_ref().map(|owner| self.index.ty(&callee.module, None, owner));
@@ -32,10 +31,8 @@ fn is_open(callee: &Function) -> bool {
     let params = callee.sig.generics.params.iter().chain(&callee.generics.params);
     let bounds =
         |bounds: &syn::punctuated::Punctuated<syn::TypeParamBound, syn::Token![+]>| bounds.iter().any(converts);
-    let by_argument = callee.sig.inputs.iter().any(|input| match input {
-        syn::FnArg::Typed(typed) => matches!(&*typed.ty, syn::Type::ImplTrait(of) if bounds(&of.bounds)),
-        syn::FnArg::Receiver(_) => false,
-    });
+    let by_argument =
+        typed_params(&callee.sig).any(|typed| matches!(&*typed.ty, syn::Type::ImplTrait(of) if bounds(&of.bounds)));
     let clauses = [&callee.sig.generics.where_clause, &callee.generics.where_clause];
     let by_clause =
         clauses.into_iter().flatten().flat_map(|clause| &clause.predicates).any(|predicate| match predicate {
@@ -51,10 +48,5 @@ fn is_open(callee: &Function) -> bool {
 }
 
 fn converts(bound: &syn::TypeParamBound) -> bool {
-    match bound {
-        syn::TypeParamBound::Trait(bound) => {
-            bound.path.segments.last().is_some_and(|last| CONVERSIONS.iter().any(|name| last.ident == name))
-        }
-        _ => false,
-    }
+    CONVERSIONS.iter().any(|name| names_trait(bound, name))
 }

@@ -6,6 +6,7 @@ use proc_macro2::Span;
 use syn::spanned::Spanned;
 
 use crate::diag::{Code, Severity};
+use crate::syntax::written_types::typed_params;
 use crate::trace::std_model::method_type::is_text;
 use crate::trace::types::ty::is_copy;
 use crate::trace::{
@@ -18,11 +19,7 @@ use crate::{frozen, index::is_within};
 
 /// The parameters, each with what is handed over for it, that are borrowed a place of the caller's.
 fn lent_to(sig: &syn::Signature, receiver: Option<&Val>, args: &[Val]) -> Vec<(String, Val)> {
-    let typed = sig.inputs.iter().filter_map(|input| match input {
-        syn::FnArg::Typed(typed) => Some(typed),
-        syn::FnArg::Receiver(_) => None,
-    });
-    let named = typed.zip(args).filter_map(|(param, value)| match &*param.pat {
+    let named = typed_params(sig).zip(args).filter_map(|(param, value)| match &*param.pat {
         syn::Pat::Ident(name) => Some((name.ident.to_string(), value.clone())),
         _ => None,
     });

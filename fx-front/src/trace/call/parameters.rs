@@ -6,6 +6,7 @@ use proc_macro2::Span;
 use syn::spanned::Spanned;
 
 use crate::diag::{Code, Severity};
+use crate::syntax::written_types::typed_params;
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Val, entry::signature::holds_reference, place::local_place::LocalPlace, unsupported,
 };
@@ -13,15 +14,7 @@ use crate::trace::{
 impl Tracer<'_> {
     pub(in crate::trace) fn bind_params(&mut self, function: usize, args: Vec<Val>, span: Span) -> Result<()> {
         let callee = &self.index.fns[function];
-        let typed: Vec<&syn::PatType> = callee
-            .sig
-            .inputs
-            .iter()
-            .filter_map(|input| match input {
-                syn::FnArg::Typed(typed) => Some(typed),
-                syn::FnArg::Receiver(_) => None,
-            })
-            .collect();
+        let typed: Vec<&syn::PatType> = typed_params(&callee.sig).collect();
         if typed.len() != args.len() {
             let message = format!("`{}` takes {} arguments, not {}", callee.sig.ident, typed.len(), args.len());
             self.report(Code::WrongArity, Severity::Error, span, message.clone(), "");

@@ -5,7 +5,7 @@ use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use crate::syntax::makes_result;
+use crate::syntax::{makes_result, written_types::type_args};
 use crate::trace::types::ty::{is_copy, is_untyped};
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Unsupported, Val, desugar::iterator_chain::is_lazy, entry::signature, unsupported,
@@ -119,24 +119,15 @@ impl Tracer<'_> {
     /// Whether the type is one that generated code cannot tell from the parts of a value: of a trait object behind a
     /// reference or in a list, and of a generic type of the crate's own.
     fn is_said_by_variable(&self, ty: &syn::Type) -> bool {
-        fn args(path: &syn::TypePath) -> impl Iterator<Item = &syn::Type> {
-            let last = path.path.segments.last().map(|last| &last.arguments);
-            let list = last.and_then(|arguments| match arguments {
-                syn::PathArguments::AngleBracketed(list) => Some(&list.args),
-                _ => None,
-            });
-            list.into_iter().flatten().filter_map(|arg| match arg {
-                syn::GenericArgument::Type(ty) => Some(ty),
-                _ => None,
-            })
-        }
         let is_object = |ty: &syn::Type| matches!(ty, syn::Type::TraitObject(_));
         match ty {
             syn::Type::Reference(reference) => is_object(&reference.elem) || self.is_said_by_variable(&reference.elem),
             syn::Type::Path(path) => {
-                let holds_box = |ty: &syn::Type| matches!(ty, syn::Type::Path(inner) if args(inner).any(is_object));
-                let is_open = args(path).next().is_some() && self.index.is_open_type(self.module(), &path.path);
-                is_open || args(path).any(|ty| holds_box(ty) || self.is_said_by_variable(ty))
+                let holds_box =
+                    |ty: &syn::Type| matches!(ty, syn::Type::Path(inner) if type_args(&inner.path).any(is_object));
+                let is_open =
+                    type_args(&path.path).next().is_some() && self.index.is_open_type(self.module(), &path.path);
+                is_open || type_args(&path.path).any(|ty| holds_box(ty) || self.is_said_by_variable(ty))
             }
             _ => false,
         }
@@ -204,13 +195,8 @@ fn holds_guard(init: &syn::Expr) -> bool {
 fn is_pointer_option(pat: &syn::Pat) -> bool {
     let syn::Pat::Type(typed) = pat else { return false };
     let syn::Type::Path(path) = &*typed.ty else { return false };
-    let last = path.path.segments.last().filter(|last| last.ident == "Option");
-    last.is_some_and(|last| match &last.arguments {
-        syn::PathArguments::AngleBracketed(list) => {
-            list.args.iter().any(|arg| matches!(arg, syn::GenericArgument::Type(syn::Type::BareFn(_))))
-        }
-        _ => false,
-    })
+    let is_option = path.path.segments.last().is_some_and(|last| last.ident == "Option");
+    is_option && type_args(&path.path).any(|ty| matches!(ty, syn::Type::BareFn(_)))
 }
 
 /// Whether the variable is of the type `&[T]`.

@@ -9,6 +9,7 @@ use fx_ir::{Arg, HostOp, NodeId};
 use proc_macro2::Span;
 use quote::ToTokens;
 
+use crate::syntax::written_types::type_args;
 use crate::trace::types::ty::is_copy;
 use crate::trace::{
     Result, Tracer, Ty, Val,
@@ -55,9 +56,8 @@ impl Expectation {
     /// Of what is in an option.
     pub(in crate::trace) fn held(&self) -> Option<Expectation> {
         let syn::Type::Path(path) = &self.written else { return None };
-        let last = path.path.segments.last().filter(|last| last.ident == "Option")?;
-        let syn::PathArguments::AngleBracketed(list) = &last.arguments else { return None };
-        let Some(syn::GenericArgument::Type(written)) = list.args.first() else { return None };
+        path.path.segments.last().filter(|last| last.ident == "Option")?;
+        let written = type_args(&path.path).next()?;
         Some(Expectation { written: written.clone(), function: self.function })
     }
 }

@@ -6,7 +6,7 @@ use fx_ir::{OpId, catalog};
 use crate::index::{Name, Resolved};
 use crate::syntax::iterator_method::{IteratorMethod, Role};
 use crate::syntax::path_text;
-use crate::syntax::{arguments::handed_to, effects::counted_with};
+use crate::syntax::{arguments::handed_to, effects::counted_with, written_types::typed_params};
 use crate::syntax::{is_compound, yields_bool};
 use crate::trace::types::ty::{is_copy, is_untyped};
 use crate::trace::{
@@ -69,11 +69,8 @@ impl Tracer<'_> {
     fn parameter_ty(&self, callee: &str, at: usize) -> Option<Ty> {
         let named = self.index.fns.iter().filter(|function| function.sig.ident == callee);
         let mut types = named.filter_map(|function| {
-            let typed = function.sig.inputs.iter().filter_map(|input| match input {
-                syn::FnArg::Typed(typed) => Some(&typed.ty),
-                syn::FnArg::Receiver(_) => None,
-            });
-            typed.into_iter().nth(at).map(|ty| self.index.ty(&function.module, function.owner.as_ref(), ty))
+            let param = typed_params(&function.sig).nth(at);
+            param.map(|param| self.index.ty(&function.module, function.owner.as_ref(), &param.ty))
         });
         let first = types.next()?;
         types.all(|ty| ty == first).then_some(first)

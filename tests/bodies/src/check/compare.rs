@@ -280,44 +280,29 @@ macro_rules! numbers_agree {
         let (mut vs, model) = $crate::check::root($make);
         let graph = model.graph().expect("a graph");
         assert!(graph.lint().is_ok(), "{graph}");
+        macro_rules! agrees {
+            ($same:ident, $kept:ident) => {
+                $crate::check::$same(
+                    cases,
+                    |$input| {
+                        let $net = &model;
+                        $call
+                    },
+                    |$input| {
+                        let $net = &$kept;
+                        $call
+                    },
+                )
+            };
+        }
         let frozen = model.freeze(&fx_runtime::Freeze::default()).expect("a frozen model");
-        $crate::check::same(
-            cases,
-            |$input| {
-                let $net = &model;
-                $call
-            },
-            |$input| {
-                let $net = &frozen;
-                $call
-            },
-        );
-        if let Some(frozen) = $crate::check::reloaded(&frozen, |frozen, path| frozen.save(path)) {
-            $crate::check::same(
-                cases,
-                |$input| {
-                    let $net = &model;
-                    $call
-                },
-                |$input| {
-                    let $net = &frozen;
-                    $call
-                },
-            );
+        agrees!(same, frozen);
+        if let Some(loaded) = $crate::check::reloaded(&frozen, |frozen, path| frozen.save(path)) {
+            agrees!(same, loaded);
         }
         vs.double();
         let frozen = model.freeze(&fx_runtime::Freeze::default()).expect("a frozen model");
-        $crate::check::same_in_f64(
-            cases,
-            |$input| {
-                let $net = &model;
-                $call
-            },
-            |$input| {
-                let $net = &frozen;
-                $call
-            },
-        );
+        agrees!(same_in_f64, frozen);
         graph.name
     }};
 }

@@ -1,0 +1,29 @@
+//! Parts of types and signatures as they are written.
+
+/// The types between the brackets of a path's last segment: `Tensor` of `Option<Tensor>`.
+pub(crate) fn type_args(path: &syn::Path) -> impl Iterator<Item = &syn::Type> {
+    let list = path.segments.last().and_then(|last| match &last.arguments {
+        syn::PathArguments::AngleBracketed(list) => Some(&list.args),
+        _ => None,
+    });
+    list.into_iter().flatten().filter_map(|arg| match arg {
+        syn::GenericArgument::Type(ty) => Some(ty),
+        _ => None,
+    })
+}
+
+/// Whether the bound is a trait of that name.
+pub(crate) fn names_trait(bound: &syn::TypeParamBound, name: &str) -> bool {
+    match bound {
+        syn::TypeParamBound::Trait(bound) => bound.path.segments.last().is_some_and(|last| last.ident == name),
+        _ => false,
+    }
+}
+
+/// The parameters of a function, without its receiver.
+pub(crate) fn typed_params(sig: &syn::Signature) -> impl Iterator<Item = &syn::PatType> {
+    sig.inputs.iter().filter_map(|input| match input {
+        syn::FnArg::Typed(typed) => Some(typed),
+        syn::FnArg::Receiver(_) => None,
+    })
+}
