@@ -17,6 +17,7 @@
 mod calls;
 pub(crate) mod captures;
 mod chain_closures;
+mod constructors;
 mod delegate;
 mod infer;
 mod kinds;
@@ -26,13 +27,14 @@ use std::collections::BTreeMap;
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
-use syn::{parse_quote, spanned::Spanned, visit_mut::VisitMut};
+use syn::{parse_quote, spanned::Spanned};
 
 use self::{
     calls::Calls,
     source::{forward_sig, struct_source},
 };
 pub use self::{
+    constructors::has_chain_closure,
     delegate::argument,
     kinds::{returns_chain, returns_module},
 };
@@ -60,6 +62,7 @@ pub(crate) fn lower(index: &mut Index, diags: &Diagnostics) {
             report(&lowering.index.fns[id], &reason, diags);
         }
     }
+    lowering.constructors();
     let built = lowering.built;
     index.builders = built;
 }
@@ -254,12 +257,9 @@ impl Lowering<'_> {
 
     /// The statements with every call of a builder function as one of what that is lowered to.
     fn lowered_stmts(&mut self, site: &Site<'_>, stmts: &[syn::Stmt]) -> Result<Vec<syn::Stmt>> {
-        let variables = self.variables(site, stmts);
-        let mut stmts = stmts.to_vec();
-        let mut calls = Calls { lowering: self, site, variables: &variables, fault: None };
-        for stmt in &mut stmts {
-            calls.visit_stmt_mut(stmt);
-        }
+        let (mut stmts, locals) = (stmts.to_vec(), self.locals(site, &[]));
+        let mut calls = Calls { lowering: self, site, locals, fault: None };
+        calls.stmts(&mut stmts);
         match calls.fault {
             Some(fault) => Err(fault),
             None => Ok(stmts),
@@ -317,6 +317,7 @@ impl Lowering<'_> {
             key: self.index.fns[site.root].key.clone().filter(|_| is_forward),
             is_visible: true,
             is_derived: true,
+            constructor: None,
             generics: syn::Generics::default(),
             instances: Vec::new(),
         };

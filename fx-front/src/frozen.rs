@@ -99,6 +99,15 @@ fn candidate(index: &Index, item: usize) -> Result<usize, Left> {
                 let reason = "it is no `Module`, so that its parts cannot be seen";
                 return Err(Left::new(Code::Signature, span, reason, "derive `fx_runtime::Module` on it"));
             }
+            Some(ty) if index.is_enum(&ty) => {
+                let help = "put `#[traceable]` on a struct that holds it: `struct Net { inner: Model }`";
+                return Err(Left::new(
+                    Code::Signature,
+                    span,
+                    "it is an enum, and a frozen type is made of a struct",
+                    help,
+                ));
+            }
             _ => {
                 let help = "put `#[traceable]` on the struct that holds it, where its methods are inlined";
                 return Err(Left::new(Code::Signature, span, "it is no struct of this crate", help));

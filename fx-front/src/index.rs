@@ -8,7 +8,6 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use fx_ir::Arg;
 use proc_macro2::Span;
-use quote::ToTokens;
 
 use crate::attrs::{FnOptions, TraceableOptions};
 
@@ -39,6 +38,8 @@ pub struct Builder {
     /// Of a function that makes a chain: the function beside it that makes the same of layers that can be frozen. The
     /// user's own is to call that one, so that a model which keeps the chain can be frozen with it.
     pub chain: Option<usize>,
+    /// Of a constructor: the name of the one beside it that it is to call, and its own body as the user wrote it.
+    pub constructor: Option<(String, syn::Block)>,
 }
 
 /// Everything a crate declares.
@@ -178,6 +179,8 @@ pub struct Function {
     pub traceable: Option<TraceableOptions>,
     /// The key of the `#[traceable]` item of which it is the entry.
     pub key: Option<crate::key::Key>,
+    /// The key of a function without receiver of a `#[traceable]` impl that is of no trait.
+    pub constructor: Option<crate::key::Key>,
     /// Whether code in another module of the crate can name it.
     pub is_visible: bool,
     /// Whether it was written for a function that builds a model out of closures, or for an instance, rather than by
@@ -271,13 +274,9 @@ impl Index {
 }
 
 impl Function {
-    /// The `use` items of its body, as source.
+    /// The `use` items of its body, as source; of the blocks inside it, without the names, for the traits among them.
     pub fn uses(&self) -> Vec<String> {
-        let uses = self.block.stmts.iter().filter_map(|stmt| match stmt {
-            syn::Stmt::Item(syn::Item::Use(item)) => Some(item.to_token_stream().to_string()),
-            _ => None,
-        });
-        uses.collect()
+        crate::syntax::imported::uses(&self.block)
     }
 
     /// Whether it takes `&mut self`.

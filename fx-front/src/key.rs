@@ -30,6 +30,12 @@ impl Key {
         Key { name: type_name(self_ty), hash: hash(&all) }
     }
 
+    /// The key of a function of an impl for `self_ty` that is no entry.
+    pub fn of_constructor(self_ty: &Type, sig: &Signature, block: &Block) -> Key {
+        let Key { name, hash } = Key::of_method(self_ty, sig, block);
+        Key { name: format!("{name}_{}", plain(&sig.ident.to_string())), hash }
+    }
+
     /// The key of a free function.
     pub fn of_fn(sig: &Signature, block: &Block) -> Key {
         Key { name: plain(&sig.ident.to_string()), hash: hash(&leaves(sig, block)) }
@@ -125,7 +131,7 @@ pub fn fnv(bytes: impl Iterator<Item = u8>) -> u64 {
     bytes.fold(OFFSET, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME))
 }
 
-fn type_name(ty: &Type) -> String {
+pub(crate) fn type_name(ty: &Type) -> String {
     match ty {
         Type::Path(path) => path.path.segments.last().map_or_else(String::new, |last| plain(&last.ident.to_string())),
         Type::Reference(inner) => type_name(&inner.elem),

@@ -94,6 +94,7 @@ fn function_of(index: &Index, id: usize, instance: &Instance) -> Option<Function
         generics: syn::Generics::default(),
         instances: Vec::new(),
         is_derived: true,
+        constructor: None,
         module: function.module.clone(),
         file: function.file.clone(),
         of_trait: function.of_trait.clone(),

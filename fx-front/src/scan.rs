@@ -189,6 +189,7 @@ impl Scan<'_> {
                     block,
                     traceable: None,
                     key: None,
+                    constructor: None,
                     is_visible: true,
                     is_derived: false,
                     generics: generics.clone(),
@@ -284,6 +285,7 @@ impl Scan<'_> {
             cfg::strip(&mut block);
             canonical::canonical(&mut block);
             associated.put_in(&mut sig, &mut block);
+            let is_constructor = options.is_some() && of_trait.is_none() && method.sig.receiver().is_none();
             let is_entry = entries.iter().any(|entry| entry.sig.ident == method.sig.ident);
             self.index.fns.push(Function {
                 module: module.to_owned(),
@@ -294,6 +296,7 @@ impl Scan<'_> {
                 sig,
                 block,
                 traceable: options.clone(),
+                constructor: is_constructor.then(|| Key::of_constructor(&item.self_ty, &method.sig, &method.block)),
                 key: is_entry.then(|| Key::of_method(&item.self_ty, &method.sig, &method.block)),
                 is_visible: of_trait.is_some() || !matches!(method.vis, syn::Visibility::Inherited),
                 is_derived: false,
@@ -316,6 +319,7 @@ impl Scan<'_> {
             fx: FnOptions::of(&item.attrs),
             sig: item.sig.clone(),
             block,
+            constructor: None,
             key: options.is_some().then(|| Key::of_fn(&item.sig, &item.block)),
             traceable: options,
             is_visible: !matches!(item.vis, syn::Visibility::Inherited),

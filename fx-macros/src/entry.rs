@@ -2,7 +2,7 @@
 
 use fx_front::{
     attrs::{TraceableOptions, method},
-    closure_conversion::returns_module,
+    closure_conversion::{has_chain_closure, returns_module},
     diag::Code,
     key::Key,
     report::Faults,
@@ -50,7 +50,7 @@ impl<'a> Entry<'a> {
 
 fn of_impl<'a>(item: &'a ItemImpl, options: &TraceableOptions, faults: &mut Faults) -> Vec<Entry<'a>> {
     let entries = options.entry_fns(item);
-    if options.entry.is_empty() && entries.is_empty() {
+    if options.entry.is_empty() && entries.is_empty() && !constructs(item) {
         no_entry(item, "`forward` or `forward_t`", item.self_ty.to_token_stream(), faults);
     }
     for name in options.entry.iter().filter(|name| method(item, &name.value()).is_none()) {
@@ -61,6 +61,19 @@ fn of_impl<'a>(item: &'a ItemImpl, options: &TraceableOptions, faults: &mut Faul
         Entry { key, sig: &method.sig, block: &method.block }
     };
     entries.into_iter().map(entry).collect()
+}
+
+/// The functions without receiver, which the build script may have replaced.
+pub(crate) fn constructors(item: &ItemImpl) -> impl Iterator<Item = &ImplItemFn> {
+    item.items.iter().filter_map(|inner| match inner {
+        ImplItem::Fn(function) if item.trait_.is_none() && function.sig.receiver().is_none() => Some(function),
+        _ => None,
+    })
+}
+
+/// Whether it is an impl of constructors, which needs no entry: one that gives a chain a closure.
+fn constructs(item: &ItemImpl) -> bool {
+    constructors(item).any(|function| has_chain_closure(&function.block))
 }
 
 fn no_entry(item: &ItemImpl, wanted: &str, at: TokenStream, faults: &mut Faults) {

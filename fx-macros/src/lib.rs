@@ -7,6 +7,7 @@
 use proc_macro::TokenStream;
 use quote::quote;
 
+mod constructors;
 mod entry;
 mod function;
 mod handoff;

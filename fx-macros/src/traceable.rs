@@ -13,6 +13,7 @@ use quote::quote;
 use syn::Signature;
 
 use crate::{
+    constructors,
     entry::Entry,
     function,
     handoff::{self, Found, Missing},
@@ -32,9 +33,12 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
             return quote!(#item #faults);
         }
     };
+    let mut constructed = Vec::new();
     let item = match &parsed {
         syn::Item::Impl(parsed) => {
             function::check(parsed, &mut faults);
+            let (item, files) = constructors::delegating(parsed).unwrap_or((item, Vec::new()));
+            constructed = files;
             function::strip(item)
         }
         _ => item,
@@ -54,7 +58,8 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
     let signatures: Vec<&Signature> = entries.iter().map(|entry| entry.sig).collect();
     let stand_in = if whole { None } else { stand_in::of(&parsed, &signatures, is_first(&entries)) };
     let item = if whole { delegating(&parsed, &entries).unwrap_or(item) } else { item };
-    let files = files.into_iter().flatten().filter(|_| whole);
+    let constructed = constructed.iter().map(|file| include(file));
+    let files = files.into_iter().flatten().filter(|_| whole).chain(constructed);
     quote!(#item #(#files)* #stand_in #faults)
 }
 

@@ -1,11 +1,13 @@
 //! Builder expressions of one function, as chains of layers.
 
+use fx_ir::catalog::ChainMethod;
 use fx_ir::{LayerRow, layers};
 use std::collections::BTreeMap;
 
 use super::{
     Layer,
     choices::{added, distributed, either, some_times},
+    made::own_names,
     syntax::{diverges, is_none, is_pointer, is_some_call, ok_argument, pattern_name, text},
     variables::{known_of_variables, of_variables},
 };
@@ -128,12 +130,15 @@ impl<'a> Reader<'a> {
             syn::Expr::MethodCall(call) => {
                 let mut chain = self.chain(&call.receiver, chains, fuel)?;
                 let arg = call.args.first()?;
-                match call.method.to_string().as_str() {
-                    "add" => chain.push(self.layer(arg, chains, fuel)?),
-                    "add_fn" | "add_fn_t" => chain.push(self.closure(arg, crate::syntax::call_position(&call.method))?),
+                match ChainMethod::of_name(&call.method.to_string())? {
+                    ChainMethod::Add => chain.push(self.layer(arg, chains, fuel)?),
+                    ChainMethod::AddFn | ChainMethod::AddFnT => {
+                        chain.push(self.closure(arg, crate::syntax::call_position(&call.method))?)
+                    }
                     // As it is written for a function that builds a model out of closures.
-                    "add_fn_at" | "add_fn_t_at" => chain.push(self.closure(call.args.get(1)?, text(arg)?)?),
-                    _ => return None,
+                    ChainMethod::AddFnAt | ChainMethod::AddFnTAt => {
+                        chain.push(self.closure(call.args.get(1)?, text(arg)?)?);
+                    }
                 }
                 Some(chain)
             }
@@ -159,8 +164,31 @@ impl<'a> Reader<'a> {
         // Where such a closure is added, a live chain does not say.
         match self.function_layer(arg) {
             Some(closure) => self.closure(closure, String::new()),
-            None => self.made_by(arg).map(Layer::Module),
+            None => self.made_by(arg).map(Layer::Module).or_else(|| self.made_closure(arg)),
         }
+    }
+
+    /// What a function of the crate makes that returns a `Func` or a `FuncT`: its closure, where that means the same in
+    /// every module, or a layer whose inside is not known.
+    fn made_closure(&self, arg: &syn::Expr) -> Option<Layer> {
+        let syn::Expr::Call(call) = arg else { return None };
+        let syn::Expr::Path(path) = &*call.func else { return None };
+        let Resolved::Item(_, _, Name::Fn(id)) = self.index.resolve(self.module, &path_text(&path.path)) else {
+            return None;
+        };
+        let function = &self.index.fns[id];
+        if !returns_closure(&function.sig) {
+            return None;
+        }
+        let inside = Reader::of(self.index, id, &self.within);
+        let made = match function.block.stmts.as_slice() {
+            [syn::Stmt::Expr(tail, None)] => {
+                inside.function_layer(tail).and_then(|held| inside.closure(held, String::new()))
+            }
+            _ => None,
+        };
+        let means_the_same = |layer: &Layer| matches!(layer, Layer::Closure(closure, _) if function.module == self.module || names_nothing(closure));
+        Some(made.filter(means_the_same).unwrap_or_else(|| Layer::Module(Ty::Leaf(layers::CLOSURE.name))))
     }
 
     /// The closure of `nn::func(|xs| ..)` and of `nn::func_t(..)`.
@@ -263,6 +291,31 @@ impl<'a> Reader<'a> {
             _ => None,
         }
     }
+}
+
+/// Whether the function returns an `nn::Func` or an `nn::FuncT`.
+fn returns_closure(sig: &syn::Signature) -> bool {
+    let syn::ReturnType::Type(_, ty) = &sig.output else { return false };
+    let syn::Type::Path(path) = &**ty else { return false };
+    path.path.segments.last().is_some_and(|last| last.ident == "Func" || last.ident == "FuncT")
+}
+
+/// Whether the closure names nothing but its own variables.
+fn names_nothing(closure: &syn::ExprClosure) -> bool {
+    struct Find(Vec<String>, bool);
+    impl<'ast> syn::visit::Visit<'ast> for Find {
+        fn visit_path(&mut self, path: &'ast syn::Path) {
+            self.1 &= path.get_ident().is_some_and(|name| self.0.contains(&name.to_string()));
+        }
+        fn visit_macro(&mut self, _: &'ast syn::Macro) {
+            self.1 = false;
+        }
+    }
+    let body = &closure.body;
+    let inner = crate::pattern::bound_within(&syn::parse_quote!({ #body }));
+    let mut find = Find([own_names(closure), inner].concat(), true);
+    syn::visit::Visit::visit_expr(&mut find, body);
+    find.1
 }
 
 /// A chain that is written to in a way that is not read here is not known any more.

@@ -1,31 +1,81 @@
-//! Calls of builder functions, as calls of what those are lowered to.
+//! Calls of builder functions, as calls of what those are lowered to, and closures of chains as layers.
 
+use fx_ir::catalog::ChainMethod;
 use quote::format_ident;
 use syn::{parse_quote, visit_mut::VisitMut};
 
-use super::{Lowering, Site, chain_closures::Variables, returns_module};
+use super::{Lowering, Site, infer::Locals, returns_module};
 use crate::index::{Name, Resolved};
 use crate::syntax::path_text;
 
 pub(super) struct Calls<'l, 'a, 's> {
     pub(super) lowering: &'l mut Lowering<'a>,
     pub(super) site: &'l Site<'s>,
-    pub(super) variables: &'l Variables,
+    /// The variables in scope.
+    pub(super) locals: Locals,
     pub(super) fault: Option<String>,
 }
 
+impl Calls<'_, '_, '_> {
+    /// The statements of a block, whose variables are in scope one after another.
+    pub(super) fn stmts(&mut self, stmts: &mut [syn::Stmt]) {
+        for at in 0..stmts.len() {
+            let (done, rest) = stmts.split_at_mut(at + 1);
+            let Some(stmt) = done.last_mut() else { return };
+            let written = stmt.clone();
+            self.visit_stmt_mut(stmt);
+            if let syn::Stmt::Local(local) = &written {
+                self.lowering.declare_local(self.site, local, rest, &mut self.locals);
+            }
+        }
+    }
+
+    /// What runs with these variables in scope, whose types are not known.
+    fn within(&mut self, names: Vec<String>, run: impl FnOnce(&mut Self)) {
+        let outer = self.locals.clone();
+        names.iter().for_each(|name| self.locals.declare(name, None));
+        run(self);
+        self.locals = outer;
+    }
+}
+
 impl VisitMut for Calls<'_, '_, '_> {
+    fn visit_block_mut(&mut self, block: &mut syn::Block) {
+        self.within(Vec::new(), |calls| calls.stmts(&mut block.stmts));
+    }
+
+    fn visit_expr_for_loop_mut(&mut self, each: &mut syn::ExprForLoop) {
+        self.visit_expr_mut(&mut each.expr);
+        self.within(crate::pattern::bound(&each.pat), |calls| calls.visit_block_mut(&mut each.body));
+    }
+
+    fn visit_expr_closure_mut(&mut self, closure: &mut syn::ExprClosure) {
+        let names = closure.inputs.iter().flat_map(crate::pattern::bound).collect();
+        self.within(names, |calls| calls.visit_expr_mut(&mut closure.body));
+    }
+
+    fn visit_arm_mut(&mut self, arm: &mut syn::Arm) {
+        self.within(crate::pattern::bound(&arm.pat), |calls| syn::visit_mut::visit_arm_mut(calls, arm));
+    }
+
+    fn visit_expr_if_mut(&mut self, branch: &mut syn::ExprIf) {
+        let condition = &branch.cond;
+        let names = crate::pattern::bound_within(&parse_quote!({ #condition }));
+        self.within(names, |calls| syn::visit_mut::visit_expr_if_mut(calls, branch));
+    }
+
     /// A closure in a chain keeps the place at which the user added it; one that captures variables becomes a struct.
     fn visit_expr_method_call_mut(&mut self, call: &mut syn::ExprMethodCall) {
         syn::visit_mut::visit_expr_method_call_mut(self, call);
-        if let Some(layer) = self.lowering.capturing_layer(self.site, call, self.variables) {
-            call.method = format_ident!("add", span = call.method.span());
+        if let Some(layer) = self.lowering.capturing_layer(self.site, call, &self.locals) {
+            call.method = format_ident!("{}", ChainMethod::Add.name(), span = call.method.span());
             call.args = [layer].into_iter().collect();
             return;
         }
-        if (call.method == "add_fn" || call.method == "add_fn_t") && call.args.len() == 1 {
+        let with_place = ChainMethod::of_name(&call.method.to_string()).and_then(ChainMethod::with_place);
+        if let (Some(method), 1) = (with_place, call.args.len()) {
             let place = crate::syntax::call_position(&call.method);
-            call.method = format_ident!("{}_at", call.method);
+            call.method = format_ident!("{}", method.name(), span = call.method.span());
             call.args.insert(0, parse_quote!(#place));
         }
     }
@@ -38,14 +88,15 @@ impl VisitMut for Calls<'_, '_, '_> {
         if !returns_module(&self.lowering.index.fns[id].sig) {
             return;
         }
-        match self.lowering.lowered(id, self.site.root) {
-            Ok(made) => {
+        match self.lowering.called(id, self.site) {
+            Ok(Some(made)) => {
                 let here = format!("{}::", self.site.module);
                 let short = made.call.strip_prefix(&here).unwrap_or(&made.call);
                 if let Ok(path) = syn::parse_str(short) {
                     *call.func = syn::Expr::Path(path);
                 }
             }
+            Ok(None) => {}
             Err(reason) => self.fault = Some(reason),
         }
     }

@@ -9,7 +9,8 @@ use super::{Lowering, Site, returns_module};
 use crate::index::{Name, Resolved, Ty};
 use crate::syntax::path_text;
 use crate::syntax::yields_bool;
-use fx_ir::{OpId, catalog};
+use fx_ir::OpId;
+use fx_ir::catalog::{self, ChainMethod, PathMethod};
 
 /// The variables of a function in the order of their declaration, with their types where those are known.
 #[derive(Clone, Default)]
@@ -58,7 +59,13 @@ impl Lowering<'_> {
     }
 
     /// Declares what a `let` binds, before the statements of `rest`.
-    fn declare_local(&mut self, site: &Site<'_>, local: &syn::Local, rest: &[syn::Stmt], locals: &mut Locals) {
+    pub(super) fn declare_local(
+        &mut self,
+        site: &Site<'_>,
+        local: &syn::Local,
+        rest: &[syn::Stmt],
+        locals: &mut Locals,
+    ) {
         let (pat, written) = match &local.pat {
             syn::Pat::Type(typed) => (&*typed.pat, Some((*typed.ty).clone())),
             other => (other, None),
@@ -198,10 +205,15 @@ impl Lowering<'_> {
             Some(Expr::Closure(closure)) => Some((*closure.body).clone()),
             _ => None,
         };
+        if ChainMethod::of_name(&name).is_some() {
+            return self.infer(site, &call.receiver, locals);
+        }
         match name.as_str() {
-            "clone" | "add" | "add_fn" | "add_fn_t" | "unwrap" | "expect" => {
-                return self.infer(site, &call.receiver, locals);
+            "clone" => {
+                let receiver = self.infer(site, &call.receiver, locals)?;
+                return Some(if let Type::Reference(lent) = receiver { *lent.elem } else { receiver });
             }
+            "unwrap" | "expect" => return self.infer(site, &call.receiver, locals),
             "map" => {
                 // Of an option; of an iterator it is `collect` that is asked for.
                 let option = self.infer(site, &call.receiver, locals)?;
@@ -224,15 +236,10 @@ impl Lowering<'_> {
         match self.index.ty(&site.module, None, &receiver) {
             Ty::Tensor => tensor_result(&name),
             ty @ Ty::Struct(_) => self.declared(site, self.index.method(&ty, &name)?),
-            Ty::Rust(path) if path.ends_with("::Path") => {
-                if matches!(name.as_str(), "set_group" | "sub") {
-                    return Some(receiver);
-                }
-                let makes =
-                    ["var", "zeros", "ones", "randn", "uniform", "kaiming", "normal", "orthogonal", "zeros_no_train"];
-                let is_tensor = makes.iter().any(|prefix| name.starts_with(prefix));
-                is_tensor.then(|| parse_quote!(::fx_runtime::Tensor))
-            }
+            Ty::Rust(path) if path.ends_with("::Path") => match PathMethod::of_name(&name)? {
+                PathMethod::Path => Some(receiver),
+                PathMethod::Variable => Some(parse_quote!(::fx_runtime::Tensor)),
+            },
             receiver => self.computed(&receiver, &name, call.args.len()),
         }
     }

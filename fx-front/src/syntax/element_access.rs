@@ -1,6 +1,7 @@
 //! The methods that hand out one element of a list, if it is there.
 
 use proc_macro2::Ident;
+use syn::visit::Visit;
 
 /// A method that yields an element of a list as an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +71,24 @@ impl ElementAccess {
             ElementAccess::Taken | ElementAccess::Get | ElementAccess::GetMut => None,
         }
     }
+}
+
+/// The variables whose elements the code asks for by a number that it computes.
+pub(crate) fn asked_lists(block: &syn::Block) -> Vec<String> {
+    struct Find(Vec<String>);
+    impl<'ast> Visit<'ast> for Find {
+        fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
+            let access = ElementAccess::of(&call.method).filter(|access| access.end().is_none());
+            let is_computed = !matches!(call.args.first(), None | Some(syn::Expr::Lit(_)));
+            if let (Some(_), syn::Expr::Path(list), true) = (access, &*call.receiver, is_computed) {
+                self.0.extend(list.path.get_ident().map(ToString::to_string));
+            }
+            syn::visit::visit_expr_method_call(self, call);
+        }
+    }
+    let mut find = Find(Vec::new());
+    find.visit_block(block);
+    find.0
 }
 
 impl End {

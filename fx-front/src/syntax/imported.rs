@@ -1,4 +1,6 @@
-//! The names that `use` lines inside a function body bring in.
+//! What `use` lines inside a function body bring in.
+
+use quote::{ToTokens, quote};
 
 /// A name that a `use` line brings in, and the path that it stands for; none for a `*` and for `_`.
 pub(crate) fn imported(item: &syn::ItemUse) -> Vec<(syn::Ident, syn::Path)> {
@@ -11,6 +13,33 @@ pub(crate) fn imported(item: &syn::ItemUse) -> Vec<(syn::Ident, syn::Path)> {
         segments: segments.into_iter().map(syn::PathSegment::from).collect(),
     };
     names.into_iter().map(|(name, segments)| (name, path(segments))).collect()
+}
+
+/// The `use` lines of a body, as source. Those of the blocks inside it bring in no names, which may differ from block to
+/// block, but the traits whose methods are called there.
+pub(crate) fn uses(block: &syn::Block) -> Vec<String> {
+    struct Inner(Vec<String>);
+    impl<'ast> syn::visit::Visit<'ast> for Inner {
+        fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
+            let lines = imported(item).into_iter().map(|(_, path)| quote!(use #path as _;).to_string());
+            for line in lines {
+                if !self.0.contains(&line) {
+                    self.0.push(line);
+                }
+            }
+        }
+
+        fn visit_item_fn(&mut self, _: &'ast syn::ItemFn) {}
+    }
+    let (mut own, mut inner) = (Vec::new(), Inner(Vec::new()));
+    for stmt in &block.stmts {
+        match stmt {
+            syn::Stmt::Item(syn::Item::Use(item)) => own.push(item.to_token_stream().to_string()),
+            other => syn::visit::Visit::visit_stmt(&mut inner, other),
+        }
+    }
+    own.extend(inner.0);
+    own
 }
 
 fn gather(tree: &syn::UseTree, prefix: &mut Vec<syn::Ident>, names: &mut Vec<(syn::Ident, Vec<syn::Ident>)>) {

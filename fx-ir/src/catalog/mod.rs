@@ -4,10 +4,13 @@
 //! to, what may be a view, what is random. What an op *means* (shapes, cost, fusion) is the op table's business, for the
 //! few hundred ops that passes know; the catalog is for all the others, and for telling a user that a call is wrong.
 
+mod nn;
 #[allow(clippy::enum_glob_use, reason = "a row fits on a line only if its words are short")]
 mod table;
 
 use table::TABLE;
+
+pub use nn::{ChainMethod, PathMethod};
 
 use crate::Arg;
 

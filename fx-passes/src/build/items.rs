@@ -48,6 +48,25 @@ pub(super) fn items<'i>(index: &'i Index, run: &mut Run) -> Vec<Item<'i>> {
         }
         items.push(Item { function: at, file, content });
     }
+    items.extend(constructors(index, run));
+    items
+}
+
+/// The constructors that are to call what is written beside them.
+fn constructors<'i>(index: &'i Index, run: &mut Run) -> Vec<Item<'i>> {
+    let mut items = Vec::new();
+    for (&at, builder) in &index.builders {
+        let function = &index.fns[at];
+        let (Some(key), Some((other, block))) = (&function.constructor, &builder.constructor) else { continue };
+        let seen = (key.to_string(), place_of(function));
+        if run.seen.contains(&seen) {
+            continue;
+        }
+        run.seen.push(seen);
+        let file = run.items.add(key, &function.sig, block, &function.file);
+        run.items.calls(&file, other);
+        items.push(Item { function: at, file, content: Content::Built { source: &builder.source, entry: None } });
+    }
     items
 }
 

@@ -24,11 +24,19 @@ impl Tracer<'_> {
                 |tracer| tracer.asserts(mac, &name),
                 |tracer| tracer.statement_macro(mac, Ty::Tuple(Vec::new())),
             ),
+            "debug_assert" | "debug_assert_eq" | "debug_assert_ne" if !self.is_home() => self.first_of(
+                |tracer| tracer.debug_asserts(mac, &name),
+                |tracer| tracer.statement_macro(mac, Ty::Tuple(Vec::new())),
+            ),
             "debug_assert" | "debug_assert_eq" | "debug_assert_ne" | "println" | "eprintln" | "print" | "eprint" => {
                 self.statement_macro(mac, Ty::Tuple(Vec::new()))
             }
             "trace" | "debug" | "info" | "warn" | "error" if self.is_logging(&mac.path) => {
                 self.statement_macro(mac, Ty::Tuple(Vec::new()))
+            }
+            "cfg" => {
+                let code = Code::pure(format!("::core::cfg!({})", mac.tokens));
+                Ok(self.push(Op::Rust(code), Vec::new(), "cfg", Ty::Rust("bool".to_owned()), mac.span()))
             }
             "matches" => match asks(mac) {
                 Some(question) => self.expr(&question),
@@ -38,6 +46,13 @@ impl Tracer<'_> {
             "ensure" => self.ensured(mac),
             _ => unsupported(mac.span(), format!("the macro `{name}!`")),
         }
+    }
+
+    /// A `debug_assert!` as the `assert!` that a build with debug assertions makes of it.
+    fn debug_asserts(&mut self, mac: &syn::Macro, name: &str) -> Result<Val> {
+        let checked: syn::Expr = syn::parse_quote_spanned!(mac.span()=> ::core::cfg!(debug_assertions));
+        let name = name.trim_start_matches("debug_");
+        self.if_true(&checked, mac.span(), &mut |tracer| tracer.asserts(mac, name), &mut |_| Ok(Val::Unit))
     }
 
     /// Whether it is a macro of `log` or `tracing`, which takes what `println!` takes.

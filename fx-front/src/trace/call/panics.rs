@@ -11,7 +11,7 @@ use crate::trace::types::ty::{is_copy, is_untyped, never};
 use crate::trace::{Result, Tracer, Ty, Val, desugar::format_string, unsupported};
 
 /// What a panic says: text, or a format string where there are operands.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(in crate::trace) struct Message {
     text: String,
     operands: Vec<Arg>,
@@ -80,7 +80,7 @@ impl Tracer<'_> {
     fn asserts_alike(&mut self, is_equal: bool, sides: [&Expr; 2], said: &[Expr], span: Span) -> Result<Val> {
         const SIDES: [&str; 2] = ["fx_left", "fx_right"];
         let values = [self.expr(sides[0])?, self.expr(sides[1])?];
-        let shown = [self.format_operand(&values[0], span)?, self.format_operand(&values[1], span)?];
+        let both = self.sides(sides, &values, span)?;
         let (sign, condition): (&str, Expr) = if is_equal {
             ("==", parse_quote_spanned!(span=> fx_left == fx_right))
         } else {
@@ -93,9 +93,19 @@ impl Tracer<'_> {
                 if !said.is_empty() {
                     message = message.then(Message::of_text(": ")).then(tracer.message(said, span)?);
                 }
-                let both = Message { text: "\n  left: {:?}\n right: {:?}".to_owned(), operands: shown.to_vec() };
-                Ok(tracer.panic(message.then(both), span))
+                Ok(tracer.panic(message.then(both.clone()), span))
             })
+        })
+    }
+
+    /// What an assertion says of its two sides: their values, or as [`Tracer::message`] what is written.
+    fn sides(&mut self, sides: [&Expr; 2], values: &[Val; 2], span: Span) -> Result<Message> {
+        let mark = self.checkpoint();
+        let shown = values.iter().map(|value| self.format_operand(value, span)).collect::<Result<Vec<Arg>>>();
+        shown.map(|operands| Message { text: "\n  left: {:?}\n right: {:?}".to_owned(), operands }).or_else(|fault| {
+            self.rollback(mark);
+            let [left, right] = sides.map(source_of);
+            if self.is_home() { Err(fault) } else { Ok(Message::of_text(format!("\n  left: {left}\n right: {right}"))) }
         })
     }
 
@@ -136,8 +146,13 @@ impl Tracer<'_> {
                 _ => false,
             }
         }
-        let is_plain = matches!(value, Val::Node(..) | Val::Lit(..) | Val::List(_) | Val::Tuple(_));
-        if !is_plain || !is_shown(&value.ty()) {
+        fn is_plain(value: &Val) -> bool {
+            match value {
+                Val::Some(inner) => is_plain(inner),
+                other => matches!(other, Val::Node(..) | Val::Lit(..) | Val::List(_) | Val::Tuple(_)),
+            }
+        }
+        if !is_plain(value) || !is_shown(&value.ty()) {
             return unsupported(span, "a message that shows what is not known");
         }
         match value {
@@ -145,6 +160,7 @@ impl Tracer<'_> {
             Val::Lit(number @ Arg::Int(_), ty) if is_untyped(ty) => {
                 Ok(typed_literal(number, &Ty::Rust("i64".to_owned())))
             }
+            Val::Some(inner) => Ok(HostOp::Some.on(self.format_operand(inner, span)?)),
             value => self.operand(value, span),
         }
     }

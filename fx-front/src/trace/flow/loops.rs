@@ -64,6 +64,7 @@ impl Tracer<'_> {
         if let Some(items) = items {
             return self.unrolled(each, items);
         }
+        self.spill_asked(&each.body, each.span())?;
         if let syn::Pat::Ident(name) = &*each.pat
             && is_untyped(&over.item)
         {

@@ -4,7 +4,7 @@ use fx_ir::{Arg, Effect, HostOp};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
-use crate::syntax::path_text;
+use crate::syntax::{element_access::asked_lists, path_text};
 use crate::trace::types::ty::{is_settled_within, is_untyped};
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Val, application,
@@ -22,6 +22,17 @@ impl Tracer<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Gives the lists of tensors that are written out, and whose elements a loop with this body asks for by number, variables
+    /// of their own before it.
+    pub(in crate::trace) fn spill_asked(&mut self, body: &syn::Block, span: Span) -> Result<()> {
+        let tensors = |name: &String| match self.env.read(name) {
+            Some(Val::List(items)) => !items.is_empty() && items.iter().all(|item| item.ty() == Ty::Tensor),
+            _ => false,
+        };
+        let names: Vec<String> = asked_lists(body).into_iter().filter(tensors).collect();
+        self.spill_variables(&names, span)
     }
 
     /// The same of the lists in a value.

@@ -1,0 +1,97 @@
+//! Constructors in a `#[traceable]` impl that give a chain closures which capture variables.
+//!
+//! ```text
+//! impl Net {                                            fn new(p: &Path) -> Net { Net::fx_new(p) }
+//!     fn new(p: &Path, rate: f64) -> Net {         =>   struct NetClosure { rate: f64 }
+//!         nn::seq().add_fn(move |xs| xs * rate)         fn fx_new(..) -> Net { nn::seq().add(NetClosure { rate }) }
+//! ```
+//!
+//! The constructor that is written beside the user's makes the same model of layers that can be frozen and saved.
+
+use quote::{format_ident, quote};
+use syn::visit::Visit;
+
+use super::{Lowering, Made, Result, Site, delegate::argument};
+use crate::index::{Builder, Function};
+use fx_ir::catalog::ChainMethod;
+
+impl Lowering<'_> {
+    /// Writes the constructors of every `#[traceable]` impl that need it.
+    pub(super) fn constructors(&mut self) {
+        for id in 0..self.index.fns.len() {
+            if is_constructor(&self.index.fns[id]) {
+                self.replaced(id);
+            }
+        }
+    }
+
+    /// Writes what stands in for the constructor, if it makes anything of other layers.
+    fn replaced(&mut self, id: usize) {
+        let function = &self.index.fns[id];
+        let (sig, block, module) = (function.sig.clone(), function.block.clone(), function.module.clone());
+        let Some(owner) = function.owner.clone() else { return };
+        self.built.insert(id, Builder::default());
+        let stmts = self.lowered_stmts(&Site { id, root: id, module, sig: &sig }, &block.stmts);
+        let is_changed = self.built.get(&id).is_some_and(|builder| !builder.source.is_empty());
+        let (Ok(stmts), true) = (stmts, is_changed) else {
+            self.built.remove(&id);
+            return;
+        };
+        let mut written = sig.clone();
+        written.ident = format_ident!("fx_{}", sig.ident);
+        let doc = format!(" What `{}` makes, of layers that can be frozen.", sig.ident);
+        let source = quote! {
+            #[allow(dead_code, private_interfaces, clippy::all, clippy::pedantic)]
+            impl #owner {
+                #[doc = #doc]
+                #written { #(#stmts)* }
+            }
+        };
+        self.source(id, &source);
+        self.index.fns[id].block.stmts = stmts;
+        if let Some(builder) = self.built.get_mut(&id) {
+            builder.constructor = Some((written.ident.to_string(), block));
+        }
+    }
+
+    /// What a call of a builder function is to call. In a constructor it is what makes a chain alone, so that all types stay,
+    /// and where that cannot be written the call stays as it is.
+    pub(super) fn called(&mut self, id: usize, site: &Site<'_>) -> Result<Option<Made>> {
+        if !is_constructor(&self.index.fns[site.root]) {
+            return self.lowered(id, site.root).map(Some);
+        }
+        if self.built.contains_key(&id) {
+            return Ok(None);
+        }
+        let before = self.built.get(&site.root).map(|builder| builder.source.clone());
+        let made = self.lowered(id, site.root).ok().filter(|made| made.structure.is_none());
+        if let (None, Some(builder), Some(before)) = (&made, self.built.get_mut(&site.root), before) {
+            builder.source = before;
+        }
+        Ok(made)
+    }
+}
+
+/// Whether it is a constructor that may be replaced: a function without receiver of a `#[traceable]` impl that is of no
+/// trait and has no parameters.
+fn is_constructor(function: &Function) -> bool {
+    let names_all = function.sig.inputs.iter().all(|input| argument(input).is_some());
+    let is_plain = function.generics.params.is_empty() && function.sig.generics.params.is_empty();
+    function.constructor.is_some() && names_all && is_plain
+}
+
+/// Whether the code gives a chain a closure.
+pub fn has_chain_closure(block: &syn::Block) -> bool {
+    struct Find(bool);
+    impl<'ast> Visit<'ast> for Find {
+        fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
+            let adds =
+                ChainMethod::of_name(&call.method.to_string()).is_some_and(|method| method.with_place().is_some());
+            self.0 |= adds && matches!(call.args.first(), Some(syn::Expr::Closure(_)));
+            syn::visit::visit_expr_method_call(self, call);
+        }
+    }
+    let mut find = Find(false);
+    find.visit_block(block);
+    find.0
+}
