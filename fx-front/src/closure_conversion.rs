@@ -34,7 +34,7 @@ use self::{
     source::{forward_sig, struct_source},
 };
 pub use self::{
-    constructors::has_chain_closure,
+    constructors::{captures_in_chain, has_chain_closure},
     delegate::argument,
     kinds::{returns_chain, returns_module},
 };

@@ -6,6 +6,7 @@
 
 mod annotate;
 mod build_script;
+mod constructors;
 mod edit;
 mod exports;
 mod fault;

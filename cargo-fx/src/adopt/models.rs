@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::constructors::constructors;
 use fx_front::closure_conversion::{returns_chain, returns_module};
 use fx_front::index::{Function, Index, Name, Resolved};
 use fx_ir::LayerRow;
@@ -24,7 +25,7 @@ pub(super) struct Models {
     pub(super) forwards: BTreeMap<Place, String>,
     /// The models whose frozen type has a name of its own: theirs and `Frozen`.
     pub(super) frozen: BTreeSet<TypeName>,
-    /// The functions that build models.
+    /// The functions that build models, and those that give chains closures.
     pub(super) builders: BTreeMap<Place, String>,
     /// The types that models of other modules consist of, which the code that is generated there has to name.
     pub(super) named_elsewhere: BTreeSet<TypeName>,
@@ -77,7 +78,8 @@ impl Models {
         let frozen = modules.iter().filter(is_frozen).cloned().collect();
         let is_idle = |name: &&TypeName| types[*name].has_layer && types[*name].forward.is_none();
         let without_forward = modules.iter().filter(is_model).filter(is_idle).cloned().collect();
-        let (builders, named_elsewhere) = (builders(index, &modules), named_elsewhere(&types, &modules));
+        let (mut builders, named_elsewhere) = (builders(index, &modules), named_elsewhere(&types, &modules));
+        builders.extend(constructors(index, &modules));
         Models { modules, forwards, frozen, builders, named_elsewhere, without_forward }
     }
 }
@@ -163,7 +165,7 @@ fn text(path: &syn::Path) -> String {
 }
 
 /// The type of the crate that a type names.
-fn named(index: &Index, module: &str, ty: &syn::Type) -> Option<TypeName> {
+pub(super) fn named(index: &Index, module: &str, ty: &syn::Type) -> Option<TypeName> {
     let syn::Type::Path(path) = ty else { return None };
     match index.resolve(module, &text(&path.path)) {
         Resolved::Item(module, name, Name::Struct(_) | Name::Enum(_)) => Some((module, name)),

@@ -11,7 +11,7 @@
 use quote::{format_ident, quote};
 use syn::visit::Visit;
 
-use super::{Lowering, Made, Result, Site, delegate::argument};
+use super::{Lowering, Made, Result, Site, captures::rewritten, delegate::argument};
 use crate::index::{Builder, Function};
 use fx_ir::catalog::ChainMethod;
 
@@ -82,16 +82,36 @@ fn is_constructor(function: &Function) -> bool {
 
 /// Whether the code gives a chain a closure.
 pub fn has_chain_closure(block: &syn::Block) -> bool {
-    struct Find(bool);
-    impl<'ast> Visit<'ast> for Find {
-        fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
-            let adds =
-                ChainMethod::of_name(&call.method.to_string()).is_some_and(|method| method.with_place().is_some());
-            self.0 |= adds && matches!(call.args.first(), Some(syn::Expr::Closure(_)));
+    !chain_closures(block).is_empty()
+}
+
+/// Whether the function gives a chain a closure that captures variables of it.
+pub fn captures_in_chain(sig: &syn::Signature, block: &syn::Block) -> bool {
+    let params = sig.inputs.iter().flat_map(|input| match input {
+        syn::FnArg::Typed(typed) => crate::pattern::bound(&typed.pat),
+        syn::FnArg::Receiver(_) => Vec::new(),
+    });
+    let names: Vec<String> = params.chain(crate::pattern::bound_within(block)).collect();
+    let captures =
+        |closure: &&syn::ExprClosure| rewritten(closure, &names).map_or(true, |(_, found)| !found.is_empty());
+    chain_closures(block).iter().any(captures)
+}
+
+/// The closures that the code gives to chains.
+fn chain_closures(block: &syn::Block) -> Vec<&syn::ExprClosure> {
+    struct Find<'b>(Vec<&'b syn::ExprClosure>);
+    impl<'b> Visit<'b> for Find<'b> {
+        fn visit_expr_method_call(&mut self, call: &'b syn::ExprMethodCall) {
+            let method = ChainMethod::of_name(&call.method.to_string());
+            if let (Some(_), Some(syn::Expr::Closure(closure))) =
+                (method.and_then(ChainMethod::with_place), call.args.first())
+            {
+                self.0.push(closure);
+            }
             syn::visit::visit_expr_method_call(self, call);
         }
     }
-    let mut find = Find(false);
+    let mut find = Find(Vec::new());
     find.visit_block(block);
     find.0
 }

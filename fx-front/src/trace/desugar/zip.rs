@@ -51,7 +51,7 @@ pub(in crate::trace) fn zipped(each: &syn::ExprForLoop, around: &dyn Surrounding
     };
     let over: Expr = match over {
         Expr::MethodCall(_) => over.clone(),
-        list => parse_quote_spanned!(span=> #list.into_iter()),
+        list => parse_quote_spanned!(span=> (#list).into_iter()),
     };
     Some(parse_quote_spanned!(span=> for (#number, #over_pat) in #over.enumerate() #body))
 }

@@ -22,7 +22,8 @@ impl Tracer<'_> {
         if kind == layers::CLOSURE.name {
             self.report_opaque(
                 span,
-                "a closure that captures values of the function that makes it",
+                "a closure that captures values of the function that makes it; `#[traceable]` on that function, or on \
+                 the impl that it is in, makes a layer of it",
                 self.one_operation(),
             );
         }

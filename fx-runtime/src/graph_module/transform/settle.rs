@@ -23,6 +23,8 @@ pub(super) struct Settler<'m> {
     /// Where each tensor of the result came to lie.
     tensors: Vec<(Rc<Tensor>, NodeId)>,
     paths: BTreeSet<String>,
+    /// The paths of layers that nodes name themselves, as the elements of a list: what these mean stays.
+    named: BTreeSet<String>,
 }
 
 impl<'m> Settler<'m> {
@@ -33,7 +35,8 @@ impl<'m> Settler<'m> {
         }
         let settled = GraphModule::new(Graph::new(graph.name.clone()));
         let turning = turning(&graph);
-        Settler { graph, bindings, turning, evaluator, settled, tensors: Vec::new(), paths: BTreeSet::new() }
+        let named = graph.nodes().into_iter().flat_map(|id| paths_of(&graph, id)).collect();
+        Settler { graph, bindings, turning, evaluator, settled, tensors: Vec::new(), paths: BTreeSet::new(), named }
     }
 
     /// Settles the whole graph.
@@ -52,8 +55,7 @@ impl<'m> Settler<'m> {
     /// Keeps the modules that nodes still name, a frozen graph copies of them.
     fn keep_named(&mut self) -> Result<()> {
         for id in self.graph.nodes() {
-            let mut paths = Vec::new();
-            self.graph.node(id).args.iter().for_each(|arg| named(arg, &mut paths));
+            let paths = paths_of(&self.graph, id);
             for path in paths.into_iter().filter(|path| self.settled.submodule(path).is_none()).collect::<Vec<_>>() {
                 let Some(module) = self.evaluator.module.shared_submodule(&path) else { continue };
                 let kept = match self.evaluator.frame {
@@ -192,9 +194,17 @@ impl<'m> Settler<'m> {
     fn module_path(&mut self, kernel: NodeId, module: Rc<dyn Submodule>) -> String {
         let node = self.graph.node(kernel);
         let base = node.origin.labels.first().cloned().unwrap_or_else(|| node.name.clone());
+        let is_taken = self.named.contains(&base);
+        self.placed(base, is_taken, module)
+    }
+
+    /// Keeps a module under the path, or under one with a number where another module has that; `is_taken` says that one
+    /// will have it.
+    fn placed(&mut self, base: String, is_taken: bool, module: Rc<dyn Submodule>) -> String {
         let known = |path: &str| self.settled.submodule(path).map(|known| std::ptr::addr_eq(known, &raw const *module));
-        let paths = std::iter::once(base.clone()).chain((1..).map(|at: usize| format!("{base}_{at}")));
-        let path = paths.into_iter().find(|path| known(path) != Some(false)).unwrap_or(base);
+        let first = (!is_taken).then(|| base.clone());
+        let mut paths = first.into_iter().chain((1..).map(|at: usize| format!("{base}_{at}")));
+        let path = paths.find(|path| known(path) != Some(false)).unwrap_or(base);
         self.settled.put_submodule(path.clone(), module);
         path
     }
@@ -240,8 +250,7 @@ impl<'m> Settler<'m> {
         Ok(match self.evaluator.kept(handle) {
             Kept::Layer { path, module } => {
                 let path = path.unwrap_or_else(|| name.to_owned());
-                self.settled.put_submodule(path.clone(), module);
-                Arg::Str(path)
+                Arg::Str(self.placed(path, false, module))
             }
             Kept::Params(params) => params_arg(&params),
             Kept::Activation(act) => activation_arg(act),
@@ -299,6 +308,13 @@ fn turning(graph: &Graph) -> NodeSet {
         }
     }
     turning
+}
+
+/// The paths that the arguments of a node may name.
+fn paths_of(graph: &Graph, id: NodeId) -> Vec<String> {
+    let mut paths = Vec::new();
+    graph.node(id).args.iter().for_each(|arg| named(arg, &mut paths));
+    paths
 }
 
 /// The paths that an argument may name.
