@@ -1,7 +1,6 @@
 //! Alias analysis: which values may share memory, and so which may change after they were made.
 
-use std::collections::HashMap;
-
+use crate::field_path::{Segment, may_be_same, path_of};
 use crate::{Arg, Effect, Graph, NodeId, NodeMap, NodeSet, Op, Type, scalar};
 
 /// The nodes that count as writers.
@@ -57,32 +56,33 @@ impl<'g> AliasAnalysis<'g> {
     }
 
     /// Every value that may be written to: what a writer is handed, and what that may have its memory from. Two reads of
-    /// one field are one value.
+    /// what may be one field are one value.
     pub fn written(&self, writers: Writers) -> NodeSet {
-        let mut fields: HashMap<&str, Vec<NodeId>> = HashMap::new();
+        let mut fields: Vec<(NodeId, Vec<Segment<'_>>)> = Vec::new();
         let mut queue = Vec::new();
         for id in self.graph.nodes() {
             let node = self.graph.node(id);
             match (&node.op, node.effect()) {
-                (Op::GetAttr(field), _) => fields.entry(field).or_default().push(id),
+                (Op::GetAttr(_), _) => fields.push((id, path_of(self.graph, id))),
                 (_, Effect::InPlace(position)) => queue.extend(node.input(position)),
                 (_, Effect::Io) if writers == Writers::OpsAndCode => queue.extend(node.inputs()),
                 _ => {}
             }
         }
         self.closure(queue, |id| {
-            let same = match &self.graph.node(id).op {
-                Op::GetAttr(field) => fields.get(field.as_str()),
-                _ => None,
-            };
-            [same, self.made_of.get(id)].into_iter().flatten().flatten()
+            let path = fields.iter().find(|(known, _)| *known == id).map(|(_, path)| path);
+            let may_be = |other: &Vec<Segment<'_>>| path.is_some_and(|path| may_be_same(path, other));
+            let same = fields.iter().filter(|(_, other)| may_be(other)).map(|(other, _)| *other);
+            same.chain(self.made_of.get(id).into_iter().flatten().copied()).collect::<Vec<_>>().into_iter()
         })
     }
 
     /// Every value whose memory the caller may get with the graph's results, or the next call finds kept.
     pub fn handed_out(&self) -> NodeSet {
         let results = self.graph.yield_of(self.graph.body()).into_iter().flat_map(|end| self.graph.node(end).inputs());
-        self.closure(results.chain(kept(self.graph)).collect(), |id| self.made_of.get(id).into_iter().flatten())
+        self.closure(results.chain(kept(self.graph)).collect(), |id| {
+            self.made_of.get(id).into_iter().flatten().copied()
+        })
     }
 
     /// Every value whose memory was there before the call: inputs, what is read from the model and its state, and what
@@ -94,15 +94,11 @@ impl<'g> AliasAnalysis<'g> {
 
     /// These values and all that is made of their memory: a write to one view is seen through the next.
     pub fn reached(&self, values: &NodeSet) -> NodeSet {
-        self.closure(values.iter().collect(), |id| self.goes_into.get(id).into_iter().flatten())
+        self.closure(values.iter().collect(), |id| self.goes_into.get(id).into_iter().flatten().copied())
     }
 
     /// These values, as far as they hold memory, and those that `next` leads to from them.
-    fn closure<'s, I: Iterator<Item = &'s NodeId>>(
-        &self,
-        mut queue: Vec<NodeId>,
-        next: impl Fn(NodeId) -> I,
-    ) -> NodeSet {
+    fn closure<I: Iterator<Item = NodeId>>(&self, mut queue: Vec<NodeId>, next: impl Fn(NodeId) -> I) -> NodeSet {
         let mut found = NodeSet::default();
         while let Some(id) = queue.pop() {
             if self.made_of.get(id).is_some() && found.insert(id) {
@@ -115,7 +111,7 @@ impl<'g> AliasAnalysis<'g> {
 
 /// Returns whether it is made of numbers and names alone, or is a kernel or a `StateCell`, which copy what they are
 /// made from.
-fn is_plain(ty: &Type) -> bool {
+pub(crate) fn is_plain(ty: &Type) -> bool {
     match ty {
         Type::Rust(name) => scalar::is_plain(name) || matches!(ty.of_runtime(), Some(("frozen", _))),
         Type::Tuple(parts) => parts.iter().all(is_plain),

@@ -22,6 +22,7 @@ mod binding;
 pub mod catalog;
 mod dot;
 mod edit;
+mod field_path;
 mod for_loop;
 mod graph;
 mod group;
