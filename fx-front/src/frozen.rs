@@ -1,6 +1,6 @@
 //! Which function of a `#[traceable]` item is frozen, or why none is and the item stays as the user wrote it.
 
-use fx_ir::{Effect, Graph, NodeId, Op, Type, scalar};
+use fx_ir::{Effect, Graph, NodeId, Op, Place, Type, scalar};
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::{spanned::Spanned, visit::Visit};
@@ -214,6 +214,13 @@ impl Left {
         let help =
             "hold it by value or in an `Arc` of what is `Send + Sync`, or write the code with ops that are known";
         Some(Left::new(Code::Receiver, function.sig.ident.span(), reason, help))
+    }
+
+    /// A frozen model computes without gradients.
+    pub(crate) fn gradients(function: &Function, place: &Place) -> Left {
+        let reason = format!("it computes gradients ({place}), of which a frozen model has none");
+        let help = "put `#[traceable]` on the forward alone, and compute gradients where it is called";
+        Left::new(Code::Signature, function.sig.ident.span(), reason, help)
     }
 
     /// What the forward writes to, or reads of what another entry writes to, cannot be followed.

@@ -6,9 +6,9 @@
 //!
 //! Three things make a value call-time though no input reaches it: an effect (it must happen at every call), being
 //! written to by one (the model's buffer that a call adds to is not known at freeze time), and a number that may not be
-//! there where an input decides whether it is asked for (`self.limit.unwrap()` in a branch).
+//! there where an input decides whether it is asked for (`self.limit.unwrap()` or `self.sizes[3]` in a branch).
 
-use crate::{AliasAnalysis, Effect, Graph, NodeId, NodeMap, NodeSet, Op, RegionId, Type, Writers, scalar};
+use crate::{AliasAnalysis, Arg, Effect, Graph, HostOp, NodeId, NodeMap, NodeSet, Op, RegionId, Type, Writers, scalar};
 
 /// The time at which a value is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -76,11 +76,12 @@ impl Solver<'_> {
         self.written.contains(id) || self.graph.is_impure(id)
     }
 
-    /// Returns whether the node takes out a number that may be absent, where it may never be read.
+    /// Returns whether the node takes out or computes a number that may be absent, where it may never be read.
     fn waits(&self, id: NodeId) -> bool {
         let node = self.graph.node(id);
-        let takes_out = node.op.is_host() && node.unwraps();
-        self.may_be_left_out && takes_out && matches!(&node.ty, Type::Rust(name) if scalar::is_scalar(name))
+        let Type::Rust(name) = &node.ty else { return false };
+        let Some(op) = node.op.host().filter(|_| self.may_be_left_out && scalar::is_scalar(name)) else { return false };
+        node.unwraps() || (scalar::is_integer(name) && may_panic(op, &node.args, name))
     }
 
     fn node(&mut self, id: NodeId) -> Binding {
@@ -158,6 +159,17 @@ impl Solver<'_> {
 
     fn get(&self, id: NodeId) -> Binding {
         self.times.get(id).copied().unwrap_or(Binding::Call)
+    }
+}
+
+/// Returns whether the operation on integers of that type has no result for some of them: an element that is not there, a
+/// division by zero, and a difference below zero of what is unsigned.
+fn may_panic(op: &HostOp, args: &[Arg], ty: &str) -> bool {
+    match (op, args) {
+        (HostOp::Item, _) => true,
+        (HostOp::Binary(sign), [_, by]) if sign == "/" || sign == "%" => !matches!(by, Arg::Int(by) if *by != 0),
+        (HostOp::Binary(sign), _) if sign == "-" => ty.starts_with('u'),
+        _ => false,
     }
 }
 
@@ -344,6 +356,31 @@ mod tests {
     }
 
     #[test]
+    fn an_element_that_may_not_be_there_waits_as_well() -> Result<(), ParseError> {
+        check(
+            r#"graph f(self, x) {
+              %sizes = get_attr[sizes](self) : list<rust<i64>>
+              %count = get_attr[count](self) : rust<usize>
+              %wide = rust["$0.size()[0] > 1"](x)
+              %y = if(%wide) {
+                %n = host.item(%sizes, 3) : rust<i64>
+                %m = host.binary["-"](%count, 1) : rust<usize>
+                %h = host.binary["/"](%n, 2) : rust<i64>
+                %d = host.binary["-"](2, 1) : rust<i64>
+                yield %h, %d
+              } else { yield 1, 2 }
+              %k = host.item(%sizes, 0) : rust<i64>
+              yield %y, %k
+            }"#,
+            &expect![[r#"
+                Build: d
+                Freeze: self sizes count k
+                Call: x wide y n m h
+            "#]],
+        )
+    }
+
+    #[test]
     fn a_while_that_counts_literals_is_build_time_until_an_input_comes_in() -> Result<(), ParseError> {
         check(
             r#"graph f(self, x) {
@@ -373,6 +410,53 @@ mod tests {
                 Build:
                 Freeze: self training w
                 Call: x shown p d
+            "#]],
+        )
+    }
+
+    #[test]
+    fn a_field_of_another_layer_is_another_field() -> Result<(), ParseError> {
+        check(
+            r#"graph f(self: module<"crate::Net">, x) {
+              %a = get_attr[a](self) : module<"Linear">
+              %b = get_attr[b](self) : module<"Linear">
+              %bias = get_attr[bs](%a)
+              %zero = zero_(%bias)
+              %other = get_attr[bs](%b)
+              %double = mul.Scalar(%other, 2)
+              %again = get_attr[bs](%a)
+              yield %double, %again
+            }"#,
+            &expect![[r#"
+                Build:
+                Freeze: self a b other double
+                Call: x bias zero again
+            "#]],
+        )
+    }
+
+    #[test]
+    fn a_field_of_one_element_may_be_that_of_any_other() -> Result<(), ParseError> {
+        check(
+            r#"graph f(self: module<"crate::Net">, x) {
+              %layers = get_attr[layers](self) : list<module<"Linear">>
+              %one = host.item_ref(%layers, 1) : module<"Linear">
+              %bias = get_attr[bs](%one) : tensor
+              %zero = zero_(%bias) : tensor
+              %head = get_attr[head](self) : module<"Linear">
+              %last = get_attr[bs](%head) : tensor
+              %y = for["%0"](%layers, x) (layer, acc) {
+                %mine = get_attr[bs](layer) : tensor
+                %w = get_attr[ws](layer) : tensor
+                %next = add(acc, %mine) : tensor
+                yield %next
+              }
+              yield %y, %last
+            }"#,
+            &expect![[r#"
+                Build:
+                Freeze: self layers one head last
+                Call: x bias zero y layer acc mine w next
             "#]],
         )
     }

@@ -133,6 +133,28 @@ fn names_jump(tokens: TokenStream) -> bool {
     })
 }
 
+/// Whether the code computes gradients: calls `backward` or `run_backward`, in either form.
+pub(crate) fn computes_gradients(code: &impl ToTokens) -> bool {
+    fn calls(tokens: TokenStream) -> bool {
+        let mut was_named = false;
+        tokens.into_iter().any(|token| {
+            let is_called = match &token {
+                TokenTree::Group(group) => was_named || calls(group.stream()),
+                _ => false,
+            };
+            was_named = matches!(&token, TokenTree::Ident(name)
+                if is_gradient(name.to_string().trim_start_matches("f_")));
+            is_called
+        })
+    }
+    calls(code.to_token_stream())
+}
+
+/// Whether the function of tensors of that name computes gradients.
+pub(crate) fn is_gradient(name: &str) -> bool {
+    name == "backward" || name == "run_backward"
+}
+
 /// Whether the code indexes with the variable, bare or in a sum, so that it is a `usize`.
 pub(crate) fn indexes(block: &syn::Block, name: &syn::Ident) -> bool {
     struct Find<'n> {

@@ -13,7 +13,8 @@ use fx_ir::{Arg, Code, Effect, HostOp, NodeId, Op};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
-use crate::syntax::{is_compound, is_err, path_text};
+use crate::frozen::Left;
+use crate::syntax::{effects::computes_gradients, is_compound, is_err, path_text};
 use crate::trace::types::ty::is_copy;
 use crate::trace::{
     Result, Tracer, Ty, Unsupported, Val,
@@ -29,6 +30,9 @@ impl Tracer<'_> {
     pub(in crate::trace) fn opaque_expr(&mut self, expr: &syn::Expr, fault: Unsupported) -> Result<Val> {
         let expected = self.expects.next.take();
         let fault = located(fault, expr.span());
+        if computes_gradients(expr) {
+            self.needs_gradients(expr.span());
+        }
         let is_mut_borrow = matches!(expr, syn::Expr::Reference(borrowed) if borrowed.mutability.is_some());
         if is_mut_borrow || is_kept(expr) || is_err(expr) || self.writes_behind(expr) || self.keeps_part(expr) {
             // What is written through it would be written to a copy, a container would keep it for longer than the variables
@@ -83,6 +87,13 @@ impl Tracer<'_> {
         self.report_opaque(fault.span, &fault.reason, operations);
         let ty = if matches!(ty, Ty::Result(_)) { Ty::Unknown } else { ty };
         Ok(part(self, 0, "opaque_value", ty))
+    }
+
+    /// Notes that the model computes gradients, which a frozen one has none of.
+    pub(in crate::trace) fn needs_gradients(&mut self, span: Span) {
+        let Some(entry) = self.frames.first() else { return };
+        let place = self.function().place(span);
+        self.left.get_or_insert_with(|| Left::gradients(&self.index.fns[entry.function], &place));
     }
 
     /// Notes that the value is still a `Result`, and that only what is asked of it says its type.

@@ -72,6 +72,11 @@ impl<'m> Evaluator<'m> {
         self.variables.set(id, model);
     }
 
+    /// Says what the value of a node is that was made since.
+    pub(super) fn know(&mut self, id: NodeId, value: Value) {
+        self.variables.set(id, value);
+    }
+
     /// The value of a node, whose inputs are computed first where they are not yet.
     pub(super) fn value(&mut self, graph: &Graph, id: NodeId) -> Result<Value> {
         if let Some(value) = self.variables.get(id) {

@@ -7,6 +7,7 @@
 //!
 //! **Invariant:** one pass list, one set of kernels. Nothing here decides what is folded, fused or packed.
 
+mod arguments;
 mod evaluator;
 mod freeze_functions;
 pub(super) mod kernels;

@@ -7,9 +7,9 @@ use fx_ir::{Arg, Binding, Bindings, Graph, HostOp, ModuleKind, NodeId, NodeSet, 
 use tch::Tensor;
 
 use super::super::{GraphModule, Submodule, Value};
+use super::arguments::{activation_arg, params_arg, paths_of, unreferenced};
 use super::evaluator::{Evaluator, Kept};
 use super::freeze_functions::in_frame;
-use crate::frozen::{Activation, ConvParams};
 use crate::{Error, Result};
 
 /// A graph in the form of a build, on its way to a module.
@@ -117,6 +117,7 @@ impl<'m> Settler<'m> {
         let arm = self.evaluator.decide(&self.graph, id)?;
         let region = self.graph.node(id).regions[arm];
         self.region(region, false)?;
+        self.settle_bound(region)?;
         let refused = |error: String| self.evaluator.module.fault(format!("a choice cannot be taken: {error}"));
         let outputs = self.graph.splice_region(region, id).map_err(|error| refused(error.to_string()))?;
         let behind = self.graph.position(id).unwrap_or(0);
@@ -135,6 +136,23 @@ impl<'m> Settler<'m> {
             .erase_node(id)
             .map_err(|error| self.evaluator.module.fault(format!("a choice cannot be taken: {error}")))?;
         Ok(behind)
+    }
+
+    /// Puts what a pattern bound in the place of the parameters that are still read, as where the region hands one on.
+    fn settle_bound(&mut self, region: RegionId) -> Result<()> {
+        for param in self.graph.region(region).params.clone() {
+            if !self.graph.has_users(param) {
+                continue;
+            }
+            let value = self.evaluator.value(&self.graph, param)?;
+            let name = self.graph.node(param).name.clone();
+            let arg = self.arg(&value, &name)?;
+            if let Arg::Node(id) = arg {
+                self.evaluator.know(id, value);
+            }
+            self.graph.replace_all_uses_with(param, &arg);
+        }
+        Ok(())
     }
 
     /// Lets a node of call time read what was computed.
@@ -308,52 +326,4 @@ fn turning(graph: &Graph) -> NodeSet {
         }
     }
     turning
-}
-
-/// The paths that the arguments of a node may name.
-fn paths_of(graph: &Graph, id: NodeId) -> Vec<String> {
-    let mut paths = Vec::new();
-    graph.node(id).args.iter().for_each(|arg| named(arg, &mut paths));
-    paths
-}
-
-/// The paths that an argument may name.
-fn named(arg: &Arg, paths: &mut Vec<String>) {
-    match arg {
-        Arg::Str(path) | Arg::Path(path) => paths.push(path.clone()),
-        Arg::List(items) => items.iter().for_each(|item| named(item, paths)),
-        Arg::Expr(expr) => expr.args.iter().for_each(|arg| named(arg, paths)),
-        _ => {}
-    }
-}
-
-/// What a reference refers to.
-fn unreferenced(arg: &Arg) -> &Arg {
-    match arg.expr() {
-        Some(expr) if matches!(expr.op, HostOp::Ref | HostOp::Some) && expr.args.len() == 1 => {
-            unreferenced(&expr.args[0])
-        }
-        _ => arg,
-    }
-}
-
-/// The parameters of a convolution as a struct's literal.
-fn params_arg(params: &ConvParams) -> Arg {
-    let fields = [
-        ("stride", Arg::ints(&params.stride)),
-        ("padding", Arg::ints(&params.padding)),
-        ("dilation", Arg::ints(&params.dilation)),
-        ("output_padding", Arg::ints(&params.output_padding)),
-        ("groups", Arg::Int(params.groups)),
-        ("transposed", Arg::Bool(params.transposed)),
-        ("padding_mode", Arg::Path(format!("PaddingMode::{:?}", params.padding_mode))),
-    ];
-    let (names, values): (Vec<String>, Vec<Arg>) =
-        fields.into_iter().map(|(name, value)| (name.to_owned(), value)).unzip();
-    HostOp::Struct(("ConvParams".to_owned(), names)).of(values)
-}
-
-/// An activation as its path, or as a struct of its numbers: what `{act:?}` prints is how it is written.
-fn activation_arg(act: Activation) -> Arg {
-    Arg::Path(format!("Activation::{act:?}"))
 }

@@ -175,11 +175,7 @@ mod tests {
     fn reduced_parts() {
         for n in 0..3 {
             let parts = |p: &nn::Path| (0..n).map(|at| p.randn_standard(&format!("part{at}"), &[4])).collect();
-            crate::check::numbers_agree!(
-                |p: &nn::Path| ReducedParts { parts: parts(p) },
-                [randn(&[2, 4])],
-                |net, xs| net.forward(xs)
-            );
+            agree!(|p: &nn::Path| ReducedParts { parts: parts(p) }, [randn(&[2, 4])], |net, xs| net.forward(xs));
         }
     }
 

@@ -25,7 +25,7 @@ impl Asserts {
     pub fn forward(&self, xs: &Tensor) -> Tensor {
         assert_eq!(4 % self.heads, 0, "4 does not divide by {}", self.heads);
         let (xs, rows) = checked::parted(xs);
-        let ys = checked::asserted(&xs, &self.fc);
+        let ys = checked::asserted(&checked::looked_at(&xs), &self.fc);
         let (ys, scale) = match rows {
             1 => (ys, 0.5),
             rows => {

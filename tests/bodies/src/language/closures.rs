@@ -202,7 +202,7 @@ mod tests {
     use super::*;
     use crate::check::{agree, randn, understood};
 
-    understood!(ClosureField: 1 of 2);
+    understood!(ClosureField: 2 of 4);
     understood!(Returns: 0 of 15);
     understood!(Guarded: 1 of 6);
     understood!(Parsed: 6 of 19);

@@ -195,12 +195,34 @@ pub mod privately {
     }
 }
 
+const SHOWS: bool = false;
+
+/// A trait that is brought in where its method is called.
+#[derive(Debug, Module)]
+pub struct Shown {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl Shown {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let ys = xs.apply(&self.fc);
+        if SHOWS {
+            let mut out = std::io::stderr();
+            use std::io::Write;
+            writeln!(out, "{:?}", ys.size()).unwrap();
+        }
+        ys.relu()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::check::{agree, randn, understood};
     use fx_runtime::nn::Module as _;
 
+    understood!(Shown: 2 of 6);
     understood!(Private: 1 of 7);
     understood!(Conditional: 3 of 11);
 
@@ -234,6 +256,11 @@ mod tests {
     fn conditional() {
         let make = |p: &nn::Path| Conditional { fc: linear(p / "fc"), w: p.randn_standard("w", &[4]) };
         agree!(make, [randn(&[2, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn shown() {
+        agree!(|p| Shown { fc: linear(p / "fc") }, [randn(&[2, 4])], |net, xs| net.forward(xs));
     }
 
     #[test]

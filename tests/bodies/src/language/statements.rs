@@ -211,7 +211,6 @@ mod tests {
 
     not_interpreted!(Asserts: "interpreting the code");
 
-    understood!(Cfg: 3 of 5);
     understood!(InnerItems: 0 of 5);
     understood!(Strings: 3 of 11);
     understood!(Collections: 1 of 17);

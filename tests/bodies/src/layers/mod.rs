@@ -1,6 +1,7 @@
 //! Layers as fields: every way to call one, chains of them, and kinds that are chosen while a model is built.
 
 pub mod calls;
+pub mod capturing_closures;
 pub mod chains_of_helpers;
 pub mod dispatch;
 pub mod kinds;

@@ -9,6 +9,7 @@ pub mod generative;
 pub mod generic;
 pub mod library_transformers;
 pub mod private_parts;
+pub mod pyramids;
 pub mod recurrent_states;
 pub mod residual_stages;
 pub mod sequence;

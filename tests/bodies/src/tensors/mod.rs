@@ -6,3 +6,4 @@ pub mod precision;
 pub mod random;
 pub mod shapes;
 pub mod slicing;
+pub mod written_weights;

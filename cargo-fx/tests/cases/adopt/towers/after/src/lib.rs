@@ -1,3 +1,4 @@
+pub mod gates;
 pub mod net;
 mod towers;
 
