@@ -204,22 +204,6 @@ impl Scan<'_> {
         self.index.modules.entry(module.to_owned()).or_default()
     }
 
-    /// The attributes with `#[trace]` as `#[traceable]` where a `use` renames it so.
-    fn attributes(&self, attrs: &[syn::Attribute], module: &str) -> Vec<syn::Attribute> {
-        let mut attrs = attrs.to_vec();
-        for attr in &mut attrs {
-            let path = match &mut attr.meta {
-                syn::Meta::Path(path) => path,
-                syn::Meta::List(list) => &mut list.path,
-                syn::Meta::NameValue(_) => continue,
-            };
-            if let Some(name) = path.get_ident() {
-                *path = syn::Ident::new(&self.renamed(&name.to_string(), module), name.span()).into();
-            }
-        }
-        attrs
-    }
-
     /// The name under which what is called `name` here is known where it comes from.
     fn renamed(&self, name: &str, module: &str) -> String {
         match self.index.modules.get(module).and_then(|module| module.names.get(name)) {
@@ -285,8 +269,8 @@ impl Scan<'_> {
             cfg::strip(&mut block);
             canonical::canonical(&mut block);
             associated.put_in(&mut sig, &mut block);
-            let is_constructor = options.is_some() && of_trait.is_none() && method.sig.receiver().is_none();
             let is_entry = entries.iter().any(|entry| entry.sig.ident == method.sig.ident);
+            let is_constructor = options.is_some() && of_trait.is_none() && sig.receiver().is_none();
             self.index.fns.push(Function {
                 module: module.to_owned(),
                 file: file.to_owned(),

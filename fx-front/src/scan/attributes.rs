@@ -1,5 +1,25 @@
 //! What the attributes of an item say to the scan.
 
+use super::Scan;
+
+impl Scan<'_> {
+    /// The attributes with `#[trace]` as `#[traceable]` where a `use` renames it so.
+    pub(super) fn attributes(&self, attrs: &[syn::Attribute], module: &str) -> Vec<syn::Attribute> {
+        let mut attrs = attrs.to_vec();
+        for attr in &mut attrs {
+            let path = match &mut attr.meta {
+                syn::Meta::Path(path) => path,
+                syn::Meta::List(list) => &mut list.path,
+                syn::Meta::NameValue(_) => continue,
+            };
+            if let Some(name) = path.get_ident() {
+                *path = syn::Ident::new(&self.renamed(&name.to_string(), module), name.span()).into();
+            }
+        }
+        attrs
+    }
+}
+
 pub(super) fn attributes(item: &syn::Item) -> &[syn::Attribute] {
     match item {
         syn::Item::Const(item) => &item.attrs,

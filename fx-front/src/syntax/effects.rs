@@ -135,6 +135,7 @@ fn names_jump(tokens: TokenStream) -> bool {
 
 /// Whether the code computes gradients: calls `backward` or `run_backward`, in either form.
 pub(crate) fn computes_gradients(code: &impl ToTokens) -> bool {
+    const GRADIENTS: [&str; 2] = ["backward", "run_backward"];
     fn calls(tokens: TokenStream) -> bool {
         let mut was_named = false;
         tokens.into_iter().any(|token| {
@@ -143,16 +144,11 @@ pub(crate) fn computes_gradients(code: &impl ToTokens) -> bool {
                 _ => false,
             };
             was_named = matches!(&token, TokenTree::Ident(name)
-                if is_gradient(name.to_string().trim_start_matches("f_")));
+                if GRADIENTS.contains(&name.to_string().trim_start_matches("f_")));
             is_called
         })
     }
     calls(code.to_token_stream())
-}
-
-/// Whether the function of tensors of that name computes gradients.
-pub(crate) fn is_gradient(name: &str) -> bool {
-    name == "backward" || name == "run_backward"
 }
 
 /// Whether the code indexes with the variable, bare or in a sum, so that it is a `usize`.

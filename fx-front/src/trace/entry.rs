@@ -7,7 +7,6 @@ use proc_macro2::Span;
 use syn::spanned::Spanned;
 
 use crate::frozen::Left;
-use crate::syntax::effects::computes_gradients;
 use crate::trace::{ModeFlag, RefKind, Result, Signature, Tracer, Ty, Unsupported, Val, are_interior, unsupported};
 
 impl Tracer<'_> {
@@ -120,9 +119,7 @@ impl Tracer<'_> {
     /// The whole function as one call of the user's own; where that would be of a copy of the model, which has a state
     /// of its own, its body as it is, or no frozen type.
     fn whole_or_left(&mut self, signature: &Signature, block: &syn::Block, fault: Unsupported) -> Arg {
-        if computes_gradients(block) {
-            self.needs_gradients(fault.span);
-        }
+        self.refuse_gradients(block, fault.span);
         if !self.is_stateful() || !signature.is_mut && are_interior(self.index, &self.kept) {
             return self.whole(signature, &fault);
         }

@@ -11,6 +11,7 @@ pub(in crate::trace) mod weight;
 
 use fx_ir::{Arg, Code, Effect, HostOp, NodeId, Op};
 use proc_macro2::Span;
+use quote::ToTokens;
 use syn::spanned::Spanned;
 
 use crate::frozen::Left;
@@ -30,9 +31,7 @@ impl Tracer<'_> {
     pub(in crate::trace) fn opaque_expr(&mut self, expr: &syn::Expr, fault: Unsupported) -> Result<Val> {
         let expected = self.expects.next.take();
         let fault = located(fault, expr.span());
-        if computes_gradients(expr) {
-            self.needs_gradients(expr.span());
-        }
+        self.refuse_gradients(expr, expr.span());
         let is_mut_borrow = matches!(expr, syn::Expr::Reference(borrowed) if borrowed.mutability.is_some());
         if is_mut_borrow || is_kept(expr) || is_err(expr) || self.writes_behind(expr) || self.keeps_part(expr) {
             // What is written through it would be written to a copy, a container would keep it for longer than the variables
@@ -89,9 +88,9 @@ impl Tracer<'_> {
         Ok(part(self, 0, "opaque_value", ty))
     }
 
-    /// Notes that the model computes gradients, which a frozen one has none of.
-    pub(in crate::trace) fn needs_gradients(&mut self, span: Span) {
-        let Some(entry) = self.frames.first() else { return };
+    /// Notes that there is to be no frozen type where the code computes gradients, of which a frozen model has none.
+    pub(in crate::trace) fn refuse_gradients(&mut self, code: &impl ToTokens, span: Span) {
+        let Some(entry) = self.frames.first().filter(|_| computes_gradients(code)) else { return };
         let place = self.function().place(span);
         self.left.get_or_insert_with(|| Left::gradients(&self.index.fns[entry.function], &place));
     }

@@ -5,7 +5,6 @@ use proc_macro2::Span;
 use syn::spanned::Spanned;
 
 use crate::diag::{Code, Severity};
-use crate::syntax::effects::is_gradient;
 use crate::trace::types::ty::is_copy;
 use crate::trace::{
     Result, Tracer, Ty, Val,
@@ -73,9 +72,6 @@ impl Tracer<'_> {
         let Some(entry) = catalog::lookup(name).or_else(|| catalog::lookup(name.trim_start_matches("f_"))) else {
             return unsupported(span, format!("the op `{name}`"));
         };
-        if is_gradient(entry.method) {
-            self.needs_gradients(span);
-        }
         if receiver.is_some() && entry.receiver == catalog::Receiver::Free {
             return unsupported(span, format!("`{name}` as a method, of a trait of the program's"));
         }

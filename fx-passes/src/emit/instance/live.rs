@@ -28,8 +28,10 @@ impl Walk<'_, '_> {
         let early = self.writer.emitter.bindings.get(id) != Binding::Call;
         let made_by_op = matches!(node.op, Op::Call(_) | Op::CallModule(_));
         let inside = node.regions.iter().flat_map(|&region| &self.writer.graph().region(region).nodes);
-        let all_inside =
-            inside.copied().all(|inner| matches!(self.writer.graph().node(inner).op, Op::Yield) || self.is_live(inner));
+        let all_inside = inside.copied().all(|inner| match &self.writer.graph().node(inner) {
+            end if end.op == Op::Yield => !is_choice(&node.op) || end.inputs().all(|given| self.is_live(given)),
+            _ => self.is_live(inner),
+        });
         early && !made_by_op && all_inside && node.inputs().all(|input| self.is_live(input))
     }
 
@@ -74,4 +76,9 @@ fn bound_by(owner: &Op, params: usize, args: usize) -> usize {
         Op::Match(_) => params,
         _ => 0,
     }
+}
+
+/// Whether it is a choice, whose arms hand over what may stand around it.
+fn is_choice(op: &Op) -> bool {
+    matches!(op, Op::If | Op::Match(_))
 }

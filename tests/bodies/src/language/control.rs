@@ -112,6 +112,30 @@ impl Conversions {
     }
 }
 
+/// A loop that a switch of the model leaves, inside of one that inputs do not decide.
+#[derive(Debug, Module)]
+pub struct LeftByName {
+    fc: nn::Linear,
+    flag: bool,
+}
+
+#[traceable]
+impl LeftByName {
+    pub fn forward(&self, xs: &Tensor, p: Option<i64>) -> Tensor {
+        let mut ys = xs.apply(&self.fc);
+        'outer: for h in 0..2 {
+            for k in 1..=4 {
+                let held: Option<i64> = p.filter(|_| true);
+                if self.flag {
+                    break 'outer;
+                }
+                ys = ys * held.unwrap_or(h + k);
+            }
+        }
+        ys
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -162,5 +186,13 @@ mod tests {
     fn conversions() {
         agree!(|p| Conversions { fc: nn::linear(p, 4, 4, Default::default()) }, [randn(&[2, 4])], |net, xs| net
             .forward(xs));
+    }
+
+    #[test]
+    fn left_by_name() {
+        for flag in [true, false] {
+            let make = |p: &nn::Path| LeftByName { fc: nn::linear(p, 4, 4, Default::default()), flag };
+            agree!(make, [(randn(&[2, 4]), None), (randn(&[2, 4]), Some(3i64))], |net, (xs, p)| net.forward(xs, *p));
+        }
     }
 }
