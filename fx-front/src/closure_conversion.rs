@@ -22,6 +22,7 @@ mod delegate;
 mod infer;
 mod kinds;
 mod source;
+mod type_facts;
 
 use std::collections::BTreeMap;
 

@@ -19,20 +19,24 @@ pub(crate) fn bound(pat: &syn::Pat) -> Vec<String> {
     find.0
 }
 
-/// The variables that are declared anywhere in a block.
+/// The variables that patterns bind anywhere in an expression.
+pub(crate) fn bound_in(expr: &syn::Expr) -> Vec<String> {
+    let mut find = Find(Vec::new());
+    syn::visit::Visit::visit_expr(&mut find, expr);
+    find.0
+}
+
+/// The variables that patterns bind anywhere in a block.
 pub(crate) fn bound_within(block: &syn::Block) -> Vec<String> {
-    struct Find(Vec<String>);
-    impl<'ast> syn::visit::Visit<'ast> for Find {
-        fn visit_local(&mut self, local: &'ast syn::Local) {
-            self.0.extend(bound(&local.pat));
-            syn::visit::visit_local(self, local);
-        }
-        fn visit_expr_for_loop(&mut self, each: &'ast syn::ExprForLoop) {
-            self.0.extend(bound(&each.pat));
-            syn::visit::visit_expr_for_loop(self, each);
-        }
-    }
     let mut find = Find(Vec::new());
     syn::visit::Visit::visit_block(&mut find, block);
     find.0
+}
+
+struct Find(Vec<String>);
+
+impl<'ast> syn::visit::Visit<'ast> for Find {
+    fn visit_pat(&mut self, pat: &'ast syn::Pat) {
+        self.0.extend(bound(pat));
+    }
 }

@@ -311,10 +311,9 @@ fn names_nothing(closure: &syn::ExprClosure) -> bool {
             self.1 = false;
         }
     }
-    let body = &closure.body;
-    let inner = crate::pattern::bound_within(&syn::parse_quote!({ #body }));
+    let inner = crate::pattern::bound_in(&closure.body);
     let mut find = Find([own_names(closure), inner].concat(), true);
-    syn::visit::Visit::visit_expr(&mut find, body);
+    syn::visit::Visit::visit_expr(&mut find, &closure.body);
     find.1
 }
 

@@ -59,9 +59,15 @@ impl VisitMut for Calls<'_, '_, '_> {
     }
 
     fn visit_expr_if_mut(&mut self, branch: &mut syn::ExprIf) {
-        let condition = &branch.cond;
-        let names = crate::pattern::bound_within(&parse_quote!({ #condition }));
-        self.within(names, |calls| syn::visit_mut::visit_expr_if_mut(calls, branch));
+        let held = self.lowering.held_by(self.site, &branch.cond, &self.locals);
+        self.within(crate::pattern::bound_in(&branch.cond), |calls| {
+            held.into_iter().for_each(|(name, ty)| calls.locals.declare(&name, Some(ty)));
+            syn::visit_mut::visit_expr_if_mut(calls, branch);
+        });
+    }
+
+    fn visit_expr_while_mut(&mut self, each: &mut syn::ExprWhile) {
+        self.within(crate::pattern::bound_in(&each.cond), |calls| syn::visit_mut::visit_expr_while_mut(calls, each));
     }
 
     /// A closure in a chain keeps the place at which the user added it; one that captures variables becomes a struct.

@@ -5,12 +5,13 @@ use fx_ir::host::methods::{Receiver, method};
 use quote::ToTokens;
 use syn::{Expr, Type, parse_quote, punctuated::Punctuated};
 
+pub(super) use super::type_facts::is_complete;
+use super::type_facts::{held, is_bare_number, is_new_list, is_tensor, literal, named, tensor_result};
 use super::{Lowering, Site, returns_module};
 use crate::index::{Name, Resolved, Ty};
 use crate::syntax::path_text;
 use crate::syntax::yields_bool;
-use fx_ir::OpId;
-use fx_ir::catalog::{self, ChainMethod, PathMethod};
+use fx_ir::catalog::{ChainMethod, PathMethod};
 
 /// The variables of a function in the order of their declaration, with their types where those are known.
 #[derive(Clone, Default)]
@@ -168,9 +169,36 @@ impl Lowering<'_> {
         use syn::BinOp;
         match binary.op {
             BinOp::Add(_) | BinOp::Sub(_) | BinOp::Mul(_) | BinOp::Div(_) | BinOp::Rem(_) => {
-                self.infer(site, &binary.left, locals).or_else(|| self.infer(site, &binary.right, locals))
+                self.arithmetic(site, [&binary.left, &binary.right], locals)
             }
             op if yields_bool(&op) => Some(parse_quote!(bool)),
+            _ => None,
+        }
+    }
+
+    /// The variable of `if let Some(x) = option`, and its type.
+    pub(super) fn held_by(&mut self, site: &Site<'_>, condition: &Expr, locals: &Locals) -> Option<(String, Type)> {
+        let Expr::Let(condition) = condition else { return None };
+        let syn::Pat::TupleStruct(some) = &*condition.pat else { return None };
+        let Some(syn::Pat::Ident(name)) = some.elems.first().filter(|_| some.path.is_ident("Some")) else {
+            return None;
+        };
+        let option = self.infer(site, &condition.expr, locals)?;
+        let is_option = matches!(self.index.ty(&site.module, None, &option), Ty::Option(_));
+        is_option.then(|| (name.ident.to_string(), held(option)))
+    }
+
+    /// The type of what `a + b` makes: a tensor where one of them is one, and else that of both, of which one may be a bare
+    /// number.
+    fn arithmetic(&mut self, site: &Site<'_>, sides: [&Expr; 2], locals: &Locals) -> Option<Type> {
+        let types = sides.map(|side| self.infer(site, side, locals));
+        if types.iter().flatten().any(is_tensor) {
+            return Some(parse_quote!(::fx_runtime::Tensor));
+        }
+        match (types, sides.map(is_bare_number)) {
+            ([Some(ty), Some(_)], [_, true]) | ([Some(_), Some(ty)], [true, _]) => Some(ty),
+            ([Some(ty), None], [_, true]) | ([None, Some(ty)], [true, _]) => Some(ty),
+            ([Some(left), Some(right)], _) => (left == right).then_some(left),
             _ => None,
         }
     }
@@ -213,7 +241,7 @@ impl Lowering<'_> {
                 let receiver = self.infer(site, &call.receiver, locals)?;
                 return Some(if let Type::Reference(lent) = receiver { *lent.elem } else { receiver });
             }
-            "unwrap" | "expect" => return self.infer(site, &call.receiver, locals),
+            "unwrap" | "expect" => return self.infer(site, &call.receiver, locals).map(held),
             "map" => {
                 // Of an option; of an iterator it is `collect` that is asked for.
                 let option = self.infer(site, &call.receiver, locals)?;
@@ -296,53 +324,4 @@ impl Lowering<'_> {
         let spelling = self.index.spelling(&ty).filter(|_| plain)?;
         syn::parse_str(&spelling).ok()
     }
-}
-
-/// Returns whether the expression makes a list without elements.
-fn is_new_list(expr: &Expr) -> bool {
-    match expr {
-        Expr::Macro(list) => list.mac.path.is_ident("vec") && list.mac.tokens.is_empty(),
-        Expr::Call(call) => {
-            matches!(&*call.func, Expr::Path(path) if matches!(path_text(&path.path).as_str(), "Vec::new" | "Vec::with_capacity"))
-        }
-        _ => false,
-    }
-}
-
-fn named(expr: &Expr, name: &str) -> bool {
-    matches!(expr, Expr::Path(path) if path.path.is_ident(name))
-}
-
-fn tensor_result(method: &str) -> Option<Type> {
-    let is_tensor = OpId::of_method(method).is_some()
-        && catalog::lookup(method).is_some_and(|entry| entry.results == catalog::Results::Tensor);
-    is_tensor.then(|| parse_quote!(::fx_runtime::Tensor))
-}
-
-fn literal(lit: &syn::Lit) -> Option<Type> {
-    match lit {
-        syn::Lit::Bool(_) => Some(parse_quote!(bool)),
-        syn::Lit::Float(float) if float.suffix().is_empty() => Some(parse_quote!(f64)),
-        syn::Lit::Int(int) if !int.suffix().is_empty() => syn::parse_str(int.suffix()).ok(),
-        _ => None,
-    }
-}
-
-/// Whether nothing is left to be inferred, and nothing is borrowed.
-pub(super) fn is_complete(ty: &Type) -> bool {
-    struct Find(bool);
-    impl<'ast> syn::visit::Visit<'ast> for Find {
-        fn visit_type_infer(&mut self, _: &'ast syn::TypeInfer) {
-            self.0 = false;
-        }
-        fn visit_type_reference(&mut self, _: &'ast syn::TypeReference) {
-            self.0 = false;
-        }
-        fn visit_type_impl_trait(&mut self, _: &'ast syn::TypeImplTrait) {
-            self.0 = false;
-        }
-    }
-    let mut find = Find(true);
-    syn::visit::Visit::visit_type(&mut find, ty);
-    find.0
 }

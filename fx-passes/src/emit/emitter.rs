@@ -89,7 +89,7 @@ impl<'a> Emitter<'a> {
         let name = field.as_ref().map_or_else(|| frozen.clone(), |field| struct_of(&frozen, field, entries));
         let home = index.fns[traced.item].module.as_str();
         let plan = Plan::of(graph, &bindings, &name, &Named { index, graph, home });
-        let groups = Groups::of(graph, &name);
+        let groups = Groups::of(graph, &name, &plan.type_names());
         let (entries, constants) = (entries.to_vec(), index.constants(home));
         let unprintable = RefCell::default();
         Emitter {

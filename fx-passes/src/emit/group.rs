@@ -4,7 +4,7 @@
 //! tensors it is the same computation by `ATen`'s operators, and over descriptions of tensors it tells which shape and
 //! layout the results have.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Write as _;
 
 use fx_ir::{Arg, Graph, Node, NodeId, Op, Scalar, Type};
@@ -22,16 +22,17 @@ pub(super) struct Groups {
 }
 
 impl Groups {
-    /// The groups of a graph; `frozen` is the name of the frozen type.
-    pub(super) fn of(graph: &Graph, frozen: &str) -> Groups {
+    /// The groups of a graph; `frozen` is the name of the frozen type, whose parts have the names `taken`.
+    pub(super) fn of(graph: &Graph, frozen: &str, taken: &HashSet<&str>) -> Groups {
         let (mut groups, mut names, mut places) = (Groups::default(), Names::default(), HashMap::new());
         for id in graph.nodes() {
             let Some(body) = graph.node(id).group_body() else { continue };
             let place = *places.entry(nameless(&body)).or_insert(groups.each.len());
             groups.of.insert(id, place);
             if place == groups.each.len() {
-                let name = fx_ir::camel(&names.fresh(&body.name));
-                groups.each.push((id, body, format!("{frozen}{name}")));
+                let name = format!("{frozen}{}", fx_ir::camel(&names.fresh(&body.name)));
+                let ending = if taken.contains(name.as_str()) { "Group" } else { "" };
+                groups.each.push((id, body, format!("{name}{ending}")));
             }
         }
         groups

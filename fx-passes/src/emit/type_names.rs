@@ -7,6 +7,16 @@ use fx_ir::RegionId;
 use super::plan::{Decided, Plan, Shape};
 
 impl Plan {
+    /// The names of all its structs and enums.
+    pub(super) fn type_names(&self) -> HashSet<&str> {
+        let structs = self.scopes.values().map(|scope| scope.name.as_str());
+        let enums = self.decided.values().filter_map(|decided| match &decided.shape {
+            Shape::Choice(name, _) => Some(name.as_str()),
+            _ => None,
+        });
+        structs.chain(enums).collect()
+    }
+
     /// Names each struct and enum by the field that holds it, behind the name of the frozen type.
     pub(super) fn name_types(&mut self, body: RegionId, frozen: &str) {
         let mut taken: HashSet<String> = [frozen.to_owned(), format!("{frozen}Kernels")].into();

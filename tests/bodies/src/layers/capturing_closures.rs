@@ -169,12 +169,156 @@ impl Functions {
     }
 }
 
+/// What larger models are built by.
+#[derive(Debug, Clone)]
+pub struct Sizes {
+    rate: f64,
+    hidden: i64,
+    act: String,
+    gain: Option<f64>,
+    heads: usize,
+}
+
+/// Fields of a configuration that is used behind the closure as well, and what is computed before.
+#[derive(Debug, Module)]
+pub struct Fields {
+    net: nn::Sequential,
+}
+
+#[traceable]
+impl Fields {
+    pub fn new(p: &Path, cfg: &Sizes) -> Self {
+        let cfg = cfg.clone();
+        let table = 2.0 * p.var("table", &[4], nn::Init::Const(2.0));
+        let gain = cfg.gain.unwrap();
+        let half = cfg.rate / 2.0;
+        let twice = 2 * cfg.hidden;
+        let net = nn::seq()
+            .add(nn::linear(p / "a", 4, cfg.hidden, Default::default()))
+            .add_fn(move |xs| xs * cfg.rate + cfg.hidden as f64)
+            .add(nn::linear(p / "b", cfg.hidden, 4, Default::default()))
+            .add_fn(move |xs| xs * &table * gain * half + twice);
+        Self { net }
+    }
+
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        xs.apply(&self.net)
+    }
+}
+
+/// Closures under conditions, in loops, and one that reads a text of a configuration, which is not captured.
+#[derive(Debug, Module)]
+pub struct Conditions {
+    net: nn::Sequential,
+}
+
+#[traceable]
+impl Conditions {
+    pub fn new(p: &Path, cfg: &Sizes) -> Self {
+        let cfg = cfg.clone();
+        let act = cfg.act.clone();
+        let mut net = nn::seq().add(linear(p / "a"));
+        if let Some(gain) = cfg.gain {
+            net = net.add_fn(move |xs| xs * gain);
+        }
+        if cfg.heads > 1 {
+            let scale = (cfg.heads as f64).sqrt();
+            net = net.add_fn(move |xs| xs / scale);
+        }
+        for (i, name) in ["x", "y"].iter().enumerate() {
+            let act = act.clone();
+            net = net.add(linear(p / name)).add_fn(move |xs| match act.as_str() {
+                "relu" => xs.relu(),
+                _ => xs.tanh(),
+            });
+        }
+        net = net.add_fn(move |xs| if cfg.act == "relu" { xs.relu() } else { xs.shallow_clone() });
+        Self { net }
+    }
+
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        xs.apply(&self.net)
+    }
+}
+
+/// A closure in a constructor that is not marked, and that captures what `if let` binds.
+#[derive(Debug, Module)]
+pub struct Unmarked {
+    net: nn::Sequential,
+}
+
+impl Unmarked {
+    pub fn new(p: &Path, gain: Option<f64>) -> Self {
+        let mut net = nn::seq().add(linear(p / "a"));
+        if let Some(gain) = gain {
+            net = net.add_fn(move |xs| xs * gain);
+        }
+        Self { net }
+    }
+}
+
+#[traceable]
+impl Unmarked {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        xs.apply(&self.net)
+    }
+}
+
+/// A block of the crate's own.
+#[derive(Debug, Module)]
+pub struct Block {
+    a: nn::Linear,
+    b: nn::Linear,
+}
+
+impl nn::Module for Block {
+    fn forward(&self, xs: &Tensor) -> Tensor {
+        xs.apply(&self.a).relu().apply(&self.b)
+    }
+}
+
+fn block(p: Path) -> Block {
+    Block { a: linear(&p / "a"), b: linear(&p / "b") }
+}
+
+/// Blocks and shortcuts that closures of an associated function capture.
+#[derive(Debug, Module)]
+pub struct Shortcuts {
+    net: nn::SequentialT,
+    head: nn::Linear,
+}
+
+#[traceable]
+impl Shortcuts {
+    fn stage(p: Path, n: i64, down: bool) -> nn::SequentialT {
+        let mut net = nn::seq_t();
+        for i in 0..n {
+            let branch = block(&p / i);
+            let skip = if down { nn::seq().add(linear(&p / "skip")) } else { nn::seq() };
+            net = net.add_fn_t(move |xs, _| (xs.apply(&branch) + xs.apply(&skip)).relu());
+        }
+        net
+    }
+
+    pub fn new(p: &Path) -> Self {
+        let net = Self::stage(p / "s", 2, true);
+        let table: Vec<f64> = vec![1.0, 2.0];
+        Self { net: net.add_fn(move |xs| xs * table[0] * table[1]), head: linear(p / "head") }
+    }
+
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        xs.apply_t(&self.net, false).apply(&self.head)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::check::{agree, randn, root, understood};
 
     understood!(Functions: 4 of 5);
+    understood!(Conditions: 6 of 7);
+    understood!(Unmarked: 1 of 2);
 
     fn config(residual: bool) -> Config {
         Config { scale: 2.0, residual }
@@ -204,6 +348,21 @@ mod tests {
     #[test]
     fn functions_of_another_module() {
         agree!(Functions::new, [randn(&[3, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn fields_and_conditions() {
+        let sizes = |gain| Sizes { rate: 0.5, hidden: 6, act: "relu".to_owned(), gain, heads: 2 };
+        agree!(|p| Fields::new(p, &sizes(Some(1.5))), [randn(&[3, 4])], |net, xs| net.forward(xs));
+        for gain in [Some(1.5), None] {
+            agree!(|p| Conditions::new(p, &sizes(gain)), [randn(&[3, 4])], |net, xs| net.forward(xs));
+            agree!(|p| Unmarked::new(p, gain), [randn(&[3, 4])], |net, xs| net.forward(xs));
+        }
+    }
+
+    #[test]
+    fn shortcuts() {
+        agree!(Shortcuts::new, [randn(&[3, 4])], |net, xs| net.forward(xs));
     }
 
     /// Each of these models is saved.
