@@ -1,7 +1,7 @@
 //! Alias analysis: which values may share memory, and so which may change after they were made.
 
 use crate::field_path::{Segment, may_be_same, path_of};
-use crate::{Arg, Effect, Graph, NodeId, NodeMap, NodeSet, Op, Type, scalar};
+use crate::{Arg, Effect, Graph, NodeId, NodeMap, NodeSet, Op, Type};
 
 /// The nodes that count as writers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ impl<'g> AliasAnalysis<'g> {
     /// As far as the graph's ops, types and regions tell.
     pub fn of(graph: &'g Graph) -> Self {
         let kept = kept(graph);
-        let may_hold = |id: &NodeId| graph.node(*id).op != Op::Yield && !is_plain(&graph.node(*id).ty);
+        let may_hold = |id: &NodeId| graph.node(*id).op != Op::Yield && !graph.node(*id).ty.is_plain();
         let nodes = graph.nodes().into_iter().filter(may_hold);
         let mut left: Vec<_> = nodes.map(|id| (id, may_alias(graph, &kept, id))).collect();
         let mut made_of: NodeMap<Vec<NodeId>> = NodeMap::default();
@@ -106,17 +106,6 @@ impl<'g> AliasAnalysis<'g> {
             }
         }
         found
-    }
-}
-
-/// Returns whether it is made of numbers and names alone, or is a kernel or a `StateCell`, which copy what they are
-/// made from.
-pub(crate) fn is_plain(ty: &Type) -> bool {
-    match ty {
-        Type::Rust(name) => scalar::is_plain(name) || matches!(ty.of_runtime(), Some(("frozen", _))),
-        Type::Tuple(parts) => parts.iter().all(is_plain),
-        Type::List(inner) | Type::Option(inner) => is_plain(inner),
-        Type::Unknown | Type::Tensor(_) | Type::Module(_) => false,
     }
 }
 

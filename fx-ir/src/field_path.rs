@@ -1,6 +1,6 @@
 //! Paths of fields: which reads of a graph may read one field of the model.
 
-use crate::{Graph, NodeId, Op, alias::is_plain};
+use crate::{Graph, NodeId, Op};
 
 /// A part of the path of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub(crate) fn path_of(graph: &Graph, id: NodeId) -> Vec<Segment<'_>> {
             _ => vec![Segment::Any],
         },
         op if op.is_host() => {
-            let mut holders = node.inputs().filter(|&input| !is_plain(&graph.node(input).ty));
+            let mut holders = node.inputs().filter(|&input| !graph.node(input).ty.is_plain());
             match (holders.next(), holders.next()) {
                 (Some(whole), None) => within(graph, Some(whole)),
                 _ => vec![Segment::Any],

@@ -34,6 +34,17 @@ pub struct TensorType {
 }
 
 impl Type {
+    /// Returns whether it is made of numbers and names alone, or is a kernel or a `StateCell`, which copy what they are
+    /// made from.
+    pub(crate) fn is_plain(&self) -> bool {
+        match self {
+            Type::Rust(name) => scalar::is_plain(name) || matches!(self.of_runtime(), Some(("frozen", _))),
+            Type::Tuple(parts) => parts.iter().all(Type::is_plain),
+            Type::List(inner) | Type::Option(inner) => inner.is_plain(),
+            Type::Unknown | Type::Tensor(_) | Type::Module(_) => false,
+        }
+    }
+
     /// A tensor of which nothing else is known.
     pub const TENSOR: Type = Type::Tensor(TensorType { dtype: None, shape: None });
 

@@ -7,6 +7,7 @@ use syn::{ImplItem, ImplItemFn, ItemImpl, parse_quote};
 
 use crate::{
     entry::constructors,
+    function,
     handoff::{self, Found},
 };
 
@@ -38,7 +39,7 @@ pub(crate) fn delegating(item: &ItemImpl) -> Option<(TokenStream, Vec<String>)> 
     }
     item.items.extend(written);
     let files = replaced.into_iter().map(|(_, file, _)| file).collect();
-    Some((item.to_token_stream(), files))
+    Some((function::strip(item.to_token_stream()), files))
 }
 
 /// The generated file of the constructor, and the function in it that it is to call.

@@ -33,12 +33,9 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
             return quote!(#item #faults);
         }
     };
-    let mut constructed = Vec::new();
     let item = match &parsed {
         syn::Item::Impl(parsed) => {
             function::check(parsed, &mut faults);
-            let (item, files) = constructors::delegating(parsed).unwrap_or((item, Vec::new()));
-            constructed = files;
             function::strip(item)
         }
         _ => item,
@@ -58,6 +55,10 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
     let signatures: Vec<&Signature> = entries.iter().map(|entry| entry.sig).collect();
     let stand_in = if whole { None } else { stand_in::of(&parsed, &signatures, is_first(&entries)) };
     let item = if whole { delegating(&parsed, &entries).unwrap_or(item) } else { item };
+    let (item, constructed) = match &parsed {
+        syn::Item::Impl(parsed) if faults.is_empty() => constructors::delegating(parsed).unwrap_or((item, Vec::new())),
+        _ => (item, Vec::new()),
+    };
     let constructed = constructed.iter().map(|file| include(file));
     let files = files.into_iter().flatten().filter(|_| whole).chain(constructed);
     quote!(#item #(#files)* #stand_in #faults)
