@@ -133,7 +133,7 @@ impl<'a> Reader<'a> {
                 match ChainMethod::of_name(&call.method.to_string())? {
                     ChainMethod::Add => chain.push(self.layer(arg, chains, fuel)?),
                     ChainMethod::AddFn | ChainMethod::AddFnT => {
-                        chain.push(self.closure(arg, crate::syntax::call_position(&call.method))?)
+                        chain.push(self.closure(arg, crate::syntax::call_position(&call.method))?);
                     }
                     // As it is written for a function that builds a model out of closures.
                     ChainMethod::AddFnAt | ChainMethod::AddFnTAt => {

@@ -31,9 +31,11 @@ impl Calls<'_, '_, '_> {
     }
 
     /// What runs with these variables in scope, whose types are not known.
-    fn within(&mut self, names: Vec<String>, run: impl FnOnce(&mut Self)) {
+    fn within(&mut self, names: &[String], run: impl FnOnce(&mut Self)) {
         let outer = self.locals.clone();
-        names.iter().for_each(|name| self.locals.declare(name, None));
+        for name in names {
+            self.locals.declare(name, None);
+        }
         run(self);
         self.locals = outer;
     }
@@ -41,33 +43,35 @@ impl Calls<'_, '_, '_> {
 
 impl VisitMut for Calls<'_, '_, '_> {
     fn visit_block_mut(&mut self, block: &mut syn::Block) {
-        self.within(Vec::new(), |calls| calls.stmts(&mut block.stmts));
+        self.within(&[], |calls| calls.stmts(&mut block.stmts));
     }
 
     fn visit_expr_for_loop_mut(&mut self, each: &mut syn::ExprForLoop) {
         self.visit_expr_mut(&mut each.expr);
-        self.within(crate::pattern::bound(&each.pat), |calls| calls.visit_block_mut(&mut each.body));
+        self.within(&crate::pattern::bound(&each.pat), |calls| calls.visit_block_mut(&mut each.body));
     }
 
     fn visit_expr_closure_mut(&mut self, closure: &mut syn::ExprClosure) {
-        let names = closure.inputs.iter().flat_map(crate::pattern::bound).collect();
-        self.within(names, |calls| calls.visit_expr_mut(&mut closure.body));
+        let names: Vec<String> = closure.inputs.iter().flat_map(crate::pattern::bound).collect();
+        self.within(&names, |calls| calls.visit_expr_mut(&mut closure.body));
     }
 
     fn visit_arm_mut(&mut self, arm: &mut syn::Arm) {
-        self.within(crate::pattern::bound(&arm.pat), |calls| syn::visit_mut::visit_arm_mut(calls, arm));
+        self.within(&crate::pattern::bound(&arm.pat), |calls| syn::visit_mut::visit_arm_mut(calls, arm));
     }
 
     fn visit_expr_if_mut(&mut self, branch: &mut syn::ExprIf) {
         let held = self.lowering.held_by(self.site, &branch.cond, &self.locals);
-        self.within(crate::pattern::bound_in(&branch.cond), |calls| {
-            held.into_iter().for_each(|(name, ty)| calls.locals.declare(&name, Some(ty)));
+        self.within(&crate::pattern::bound_in(&branch.cond), |calls| {
+            if let Some((name, ty)) = held {
+                calls.locals.declare(&name, Some(ty));
+            }
             syn::visit_mut::visit_expr_if_mut(calls, branch);
         });
     }
 
     fn visit_expr_while_mut(&mut self, each: &mut syn::ExprWhile) {
-        self.within(crate::pattern::bound_in(&each.cond), |calls| syn::visit_mut::visit_expr_while_mut(calls, each));
+        self.within(&crate::pattern::bound_in(&each.cond), |calls| syn::visit_mut::visit_expr_while_mut(calls, each));
     }
 
     /// A closure in a chain keeps the place at which the user added it; one that captures variables becomes a struct.

@@ -196,8 +196,7 @@ impl Lowering<'_> {
             return Some(parse_quote!(::fx_runtime::Tensor));
         }
         match (types, sides.map(is_bare_number)) {
-            ([Some(ty), Some(_)], [_, true]) | ([Some(_), Some(ty)], [true, _]) => Some(ty),
-            ([Some(ty), None], [_, true]) | ([None, Some(ty)], [true, _]) => Some(ty),
+            ([Some(ty), _], [_, true]) | ([_, Some(ty)], [true, _]) => Some(ty),
             ([Some(left), Some(right)], _) => (left == right).then_some(left),
             _ => None,
         }

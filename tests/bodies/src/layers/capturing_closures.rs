@@ -1,6 +1,6 @@
 //! Chains with closures that capture what their constructor has: configurations, tensors, branches, numbers.
 
-use fx_runtime::nn::{Module as _, ModuleT as _, Path};
+use fx_runtime::nn::Path;
 use fx_runtime::{Module, Tensor, nn, traceable};
 
 fn linear(p: Path) -> nn::Linear {
@@ -313,6 +313,8 @@ impl Shortcuts {
 
 #[cfg(test)]
 mod tests {
+    use fx_runtime::nn::ModuleT as _;
+
     use super::*;
     use crate::check::{agree, randn, root, understood};
 
