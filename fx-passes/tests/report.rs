@@ -245,6 +245,20 @@ fn what_lies_below_opaque_code_counts() {
 }
 
 #[test]
+fn a_forward_that_computes_gradients_gets_no_frozen_type() {
+    let root = package("gradients");
+    let source = "use fx_runtime::{Module, Tensor, nn, traceable};\n\n#[derive(Debug, Module)]\npub struct Slope { fc: nn::Linear }\n\n\
+        #[traceable]\nimpl Slope {\n    pub fn forward(&self, xs: &Tensor) -> Tensor {\n        let ys = xs.apply(&self.fc);\n        \
+        Tensor::run_backward(&[ys], &[xs], false, false).remove(0)\n    }\n}\n";
+    fs::write(root.join("src/lib.rs"), source).unwrap();
+    let told = Build::new().generate(&root, &root.join("out")).join("\n");
+    assert!(
+        told.contains("`Slope` gets no frozen type and stays as it is: it computes gradients (src/lib.rs:10)"),
+        "{told}"
+    );
+}
+
+#[test]
 fn what_is_only_borrowed_is_not_dropped() {
     let root = package("borrowed");
     Build::new().generate(&root, &root.join("out"));
