@@ -24,6 +24,7 @@ use fx_front::index::Index;
 use fx_front::scan;
 
 use annotate::{Marks, Site, has_derive, sites};
+use constructors::constructors;
 use edit::Edits;
 pub(crate) use fault::Fault;
 use manifest::{Manifest, Wishes};
@@ -197,7 +198,8 @@ fn mark<'s>(index: &Index, sources: &BTreeMap<&'s str, Source>, marks: &mut BTre
             }
         }
     }
-    for ((file, line, column), name) in models.forwards.into_iter().chain(models.builders) {
+    let constructors = constructors(index, &models.modules);
+    for ((file, line, column), name) in models.forwards.into_iter().chain(models.builders).chain(constructors) {
         if let Some((file, _)) = sources.get_key_value(file.as_str()) {
             marks.entry(file).or_default().functions.insert((line, column), name);
         }

@@ -4,7 +4,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::constructors::constructors;
 use fx_front::closure_conversion::{returns_chain, returns_module};
 use fx_front::index::{Function, Index, Name, Resolved};
 use fx_ir::LayerRow;
@@ -25,7 +24,7 @@ pub(super) struct Models {
     pub(super) forwards: BTreeMap<Place, String>,
     /// The models whose frozen type has a name of its own: theirs and `Frozen`.
     pub(super) frozen: BTreeSet<TypeName>,
-    /// The functions that build models, and those that give chains closures.
+    /// The functions that build models.
     pub(super) builders: BTreeMap<Place, String>,
     /// The types that models of other modules consist of, which the code that is generated there has to name.
     pub(super) named_elsewhere: BTreeSet<TypeName>,
@@ -78,8 +77,7 @@ impl Models {
         let frozen = modules.iter().filter(is_frozen).cloned().collect();
         let is_idle = |name: &&TypeName| types[*name].has_layer && types[*name].forward.is_none();
         let without_forward = modules.iter().filter(is_model).filter(is_idle).cloned().collect();
-        let (mut builders, named_elsewhere) = (builders(index, &modules), named_elsewhere(&types, &modules));
-        builders.extend(constructors(index, &modules));
+        let (builders, named_elsewhere) = (builders(index, &modules), named_elsewhere(&types, &modules));
         Models { modules, forwards, frozen, builders, named_elsewhere, without_forward }
     }
 }
