@@ -2,6 +2,8 @@
 
 mod left;
 
+use std::collections::BTreeMap;
+
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::{spanned::Spanned, visit::Visit};
@@ -31,12 +33,9 @@ pub struct Entry {
 /// What a frozen type cannot mirror.
 pub fn entries(index: &Index, item: usize) -> Result<Vec<Entry>, Left> {
     let function = entry(index, item)?;
-    if template(index, function).is_none() {
-        return Ok(vec![Entry { item, function }]);
-    }
-    let items = (0..index.fns.len()).filter(|&other| is_entry(&index.fns[other]));
-    let mut found: Vec<Entry> = items
-        .filter_map(|item| Some(Entry { item, function: entry(index, item).ok()? }))
+    let Some(template) = template(index, function) else { return Ok(vec![Entry { item, function }]) };
+    let mut found: Vec<Entry> = candidates_of(index, template)
+        .filter_map(|Entry { item, .. }| Some(Entry { item, function: entry(index, item).ok()? }))
         .filter(|other| is_together(index, function, other.function))
         .collect();
     found.sort_by_key(|entry| place_of(&index.fns[entry.item]));
@@ -50,16 +49,13 @@ pub fn entries(index: &Index, item: usize) -> Result<Vec<Entry>, Left> {
 pub fn entry(index: &Index, item: usize) -> Result<usize, Left> {
     let found = candidate(index, item)?;
     let name = &index.fns[item].sig.ident;
-    let first = (0..item).filter(|&other| is_entry(&index.fns[other])).find(|&other| {
-        let Some(of) = candidate(index, other).ok().filter(|&other| template(index, other).is_some()) else {
-            return false;
-        };
-        let is_apart = !is_together(index, of, found) || index.fns[other].sig.ident == *name;
-        is_apart && template(index, of) == template(index, found)
-    });
+    let Some(template) = template(index, found) else { return Ok(found) };
+    let first = candidates_of(index, template)
+        .take_while(|other| other.item < item)
+        .find(|other| !is_together(index, other.function, found) || index.fns[other.item].sig.ident == *name);
     match first {
         None => Ok(found),
-        Some(first) => {
+        Some(Entry { item: first, .. }) => {
             let reason = format!("its type is frozen by `{}` already", index.fns[first].sig.ident);
             let help = "keep `#[traceable]` on the one that is to be frozen; the other is inlined where it is called";
             Err(Left::new(Code::DuplicateName, name.span(), reason, help))
@@ -76,6 +72,21 @@ fn is_together(index: &Index, one: usize, other: usize) -> bool {
 /// Where it stands among the entries that its item names.
 fn place_of(function: &Function) -> usize {
     function.traceable.as_ref().map_or(0, |options| options.place_of(&function.sig.ident))
+}
+
+/// The functions to trace for the items of one struct, or of the instances of a generic one, in the order of the items.
+fn candidates_of(index: &Index, template: usize) -> impl Iterator<Item = Entry> {
+    let all = index.candidates.get_or_init(|| {
+        let mut all: BTreeMap<usize, Vec<(usize, usize)>> = BTreeMap::new();
+        for item in (0..index.fns.len()).filter(|&item| is_entry(&index.fns[item])) {
+            let function = candidate(index, item).ok();
+            if let Some((function, template)) = function.and_then(|id| Some((id, self::template(index, id)?))) {
+                all.entry(template).or_default().push((item, function));
+            }
+        }
+        all
+    });
+    all.get(&template).into_iter().flatten().map(|&(item, function)| Entry { item, function })
 }
 
 /// The function to trace, whatever else is traced.

@@ -51,6 +51,8 @@ pub struct Index {
     pub structs: Vec<Struct>,
     /// The functions and methods that have a body.
     pub fns: Vec<Function>,
+    /// The associated types of impls.
+    pub associated: Vec<AssociatedType>,
     /// The files read, relative to the crate's root.
     pub files: Vec<String>,
     /// The crate's own macros that may return from the function that calls them.
@@ -59,8 +61,23 @@ pub struct Index {
     pub builders: BTreeMap<usize, Builder>,
     /// The functions to which there may be pointers, once that was asked.
     pointed: OnceLock<functions::Pointed>,
+    /// The items of each struct and the functions to trace for them, once that was asked.
+    pub(crate) candidates: OnceLock<BTreeMap<usize, Vec<(usize, usize)>>>,
     /// The operations that a call of a function runs, once that was asked.
     operations: Mutex<BTreeMap<usize, usize>>,
+}
+
+/// `type Item = Tensor;` of an impl of a trait.
+#[derive(Debug)]
+pub struct AssociatedType {
+    /// The module of the impl.
+    pub module: String,
+    /// The type that the impl is for.
+    pub of: syn::Type,
+    /// The name.
+    pub name: String,
+    /// The type that it names.
+    pub ty: syn::Type,
 }
 
 /// One module.

@@ -15,8 +15,6 @@ mod aliases;
 mod arguments;
 mod mentions;
 
-use std::collections::BTreeMap;
-
 use proc_macro2::TokenStream;
 use quote::ToTokens;
 
@@ -54,7 +52,7 @@ pub(crate) fn add(index: &mut Index) {
 /// The struct of an instance, and the functions of every impl that is for it.
 fn declare(index: &mut Index, instance: &Instance) {
     let generic = &index.structs[instance.of];
-    let Some(values) = bound(generic, &instance.args) else { return };
+    let Some(values) = bound(index, generic, &instance.args) else { return };
     let Some(fields) = generic.fields.iter().map(|field| field_of(field, &values)).collect::<Option<Vec<Field>>>()
     else {
         return;
@@ -106,13 +104,15 @@ fn function_of(index: &Index, id: usize, instance: &Instance) -> Option<Function
 }
 
 /// What stands for each parameter of the struct.
-fn bound(generic: &Struct, args: &[String]) -> Option<Substitution> {
+fn bound(index: &Index, generic: &Struct, args: &[String]) -> Option<Substitution> {
     let params: Vec<&syn::GenericParam> = generic.generics.params.iter().filter(|param| is_bound(param)).collect();
     if params.len() != args.len() {
         return None;
     }
     let pairs = params.into_iter().zip(args).map(|(param, arg)| Some((name_of(param), arg.parse().ok()?)));
-    pairs.collect::<Option<BTreeMap<String, TokenStream>>>()
+    let mut values = pairs.collect::<Option<Substitution>>()?;
+    arguments::add_associated(index, &mut values);
+    Some(values)
 }
 
 impl Index {

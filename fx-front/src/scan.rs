@@ -260,6 +260,7 @@ impl Scan<'_> {
             item.trait_.as_ref().and_then(|(_, path, _)| path.segments.last()).map(|last| last.ident.to_string());
         let entries = options.as_ref().map(|options| options.entry_fns(item)).unwrap_or_default();
         let mut associated = Associated::of(item);
+        self.index.associated.extend(associated.listed(module, &item.self_ty));
         for inner in &item.items {
             let syn::ImplItem::Fn(method) = inner else { continue };
             if cfg::is_active(&method.attrs) == Some(false) {

@@ -166,7 +166,7 @@ impl Solver<'_> {
 /// division by zero, and a difference below zero of what is unsigned.
 fn may_panic(op: &HostOp, args: &[Arg], ty: &str) -> bool {
     match (op, args) {
-        (HostOp::Item, _) => true,
+        (HostOp::Item | HostOp::Convert(_), _) => true,
         (HostOp::Binary(sign), [_, by]) if sign == "/" || sign == "%" => !matches!(by, Arg::Int(by) if *by != 0),
         (HostOp::Binary(sign), _) if sign == "-" => ty.starts_with('u'),
         _ => false,

@@ -129,6 +129,8 @@ pub fn rust(op: &HostOp, args: &[Arg], read: Read<'_>) -> String {
         HostOp::Not => format!("(!{})", text(0)),
         HostOp::Binary(sign) => format!("({} {sign} {})", text(0), text(1)),
         HostOp::From(ty) => format!("{ty}::from({})", text(0)),
+        HostOp::Convert(ty) => format!("{ty}::try_from({})", text(0)),
+        HostOp::ConvertOr(ty) => format!("{ty}::try_from({}).unwrap_or({})", text(0), text(1)),
         HostOp::Number(kind) => format!("::fx_runtime::frozen::Number::{kind}({})", text(0)),
         HostOp::Scalar => format!("::fx_runtime::tch::Scalar::from({})", text(0)),
         HostOp::Method(name) | HostOp::Mutate(name) | HostOp::CallMethod(name) | HostOp::RuntimeMethod(name) => {

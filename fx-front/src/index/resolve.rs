@@ -60,6 +60,12 @@ impl Index {
                     None => continue,
                 }
             }
+            // Of an enum it brings in the variants.
+            if let Resolved::Item(_, _, Name::Enum(variants)) = self.resolve_within(module, &glob.path, fuel / 2)
+                && !variants.iter().any(|variant| variant.name == first)
+            {
+                continue;
+            }
             // What one glob brings in may come from another, but not from ever more of them.
             match self.resolve_within(module, &full, fuel / 2) {
                 found @ Resolved::Item(..) => return found,

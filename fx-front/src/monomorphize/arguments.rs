@@ -146,5 +146,22 @@ pub(super) fn of_impl(
             return None;
         }
     }
-    (bound.len() == params.len()).then_some(bound)
+    (bound.len() == params.len()).then(|| {
+        add_associated(index, &mut bound);
+        bound
+    })
+}
+
+/// Adds what the associated types of the types are that stand for parameters, where their impls are in the crate.
+pub(super) fn add_associated(index: &Index, values: &mut Substitution) {
+    let mut found = Substitution::new();
+    for one in &index.associated {
+        let Some(of) = exact(index, (&one.module, None), &one.of) else { continue };
+        let is_it = |value: &proc_macro2::TokenStream| value.to_string().replace(' ', "") == of.replace(' ', "");
+        for (name, _) in values.iter().filter(|(_, value)| is_it(value)) {
+            let ty = exact(index, (&one.module, Some(&one.of)), &one.ty).and_then(|ty| ty.parse().ok());
+            found.extend(ty.map(|ty| (format!("{name}::{}", one.name), ty)));
+        }
+    }
+    values.extend(found);
 }

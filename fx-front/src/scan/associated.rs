@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::index::AssociatedType;
 use syn::visit_mut::{self, VisitMut};
 
 /// The types that an impl of a trait gives names to.
@@ -14,6 +15,16 @@ impl Associated {
             _ => None,
         });
         Associated(types.collect())
+    }
+
+    /// The same, as an index lists them.
+    pub(super) fn listed(&self, module: &str, of: &syn::Type) -> impl Iterator<Item = AssociatedType> {
+        self.0.iter().map(|(name, ty)| AssociatedType {
+            module: module.to_owned(),
+            of: of.clone(),
+            name: name.clone(),
+            ty: ty.clone(),
+        })
     }
 
     /// Writes the types themselves into a method of the impl.

@@ -91,6 +91,7 @@ iterator_methods! {
     IntoIter into_iter Own Nothing Head;
     Windows windows Borrow Value Head;
     Chunks chunks Borrow Value Head;
+    ChunksExact chunks_exact Borrow Value Head;
     Chars chars Borrow Nothing Other;
     Bytes bytes Borrow Nothing Other;
     Lines lines Borrow Nothing Other;

@@ -2,31 +2,48 @@
 
 use std::collections::BTreeMap;
 
-use proc_macro2::{Group, Span, TokenStream, TokenTree};
+use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 
-/// What stands for each parameter, by its name.
+/// What stands for each parameter, by its name, and for the associated types of parameters, by names like `R::Item`.
 pub(crate) type Substitution = BTreeMap<String, TokenStream>;
 
 /// The tokens with each parameter replaced; what is put in has the place of the parameter.
 pub(crate) fn substituted(tokens: TokenStream, values: &Substitution) -> TokenStream {
     let tokens: Vec<TokenTree> = tokens.into_iter().collect();
     let mut out = TokenStream::new();
-    for (at, token) in tokens.iter().enumerate() {
+    let mut at = 0;
+    while let Some(token) = tokens.get(at) {
+        let (before, mut after) = (&tokens[..at], &tokens[at + 1..]);
         match token {
             TokenTree::Group(group) => {
                 let mut inner = Group::new(group.delimiter(), substituted(group.stream(), values));
                 inner.set_span(group.span());
                 out.extend([TokenTree::Group(inner)]);
             }
-            TokenTree::Ident(name) if !is_part(&tokens[..at]) => match values.get(&name.to_string()) {
-                Some(value) if is_path(&tokens[at + 1..]) => out.extend(as_head(placed(value.clone(), name.span()))),
-                Some(value) => out.extend(placed(value.clone(), name.span())),
-                None => out.extend([token.clone()]),
-            },
+            TokenTree::Ident(name) if !is_part(before) => {
+                let associated = associated_name(name, after).and_then(|name| values.get(&name));
+                if associated.is_some() {
+                    after = &after[3..];
+                }
+                match associated.or_else(|| values.get(&name.to_string())) {
+                    Some(value) if is_path(after) => out.extend(as_head(placed(value.clone(), name.span()))),
+                    Some(value) => out.extend(placed(value.clone(), name.span())),
+                    None => out.extend([token.clone()]),
+                }
+            }
             other => out.extend([other.clone()]),
         }
+        at = tokens.len() - after.len();
     }
     out
+}
+
+/// `R::Item`, if the tokens go on with `::Item`.
+fn associated_name(name: &Ident, after: &[TokenTree]) -> Option<String> {
+    match after.get(2) {
+        Some(TokenTree::Ident(item)) if is_path(after) => Some(format!("{name}::{item}")),
+        _ => None,
+    }
 }
 
 /// Whether what follows these tokens is the name of a part of something: `x.T`, `a::T`.
@@ -77,6 +94,8 @@ mod tests {
             ("B".to_owned(), tokens("crate::Basic")),
             ("W".to_owned(), tokens("crate::W<i64>")),
             ("N".to_owned(), tokens("3")),
+            ("B::Act".to_owned(), tokens("crate::Relu")),
+            ("B::Of".to_owned(), tokens("crate::Of<i64>")),
         ]);
         let check = |before: &str, after: &str| {
             let plain = |tokens: TokenStream| tokens.to_string().replace(' ', "");
@@ -84,6 +103,8 @@ mod tests {
         };
         check("let x: [B; N] = B::new(p, N);", "let x: [crate::Basic; 3] = crate::Basic::new(p, 3);");
         check("W::new(x.N, other::B, vec![N])", "<crate::W<i64>>::new(x.N, other::B, vec![3])");
+        check("let a: B::Act = B::Act::new(B::DIM)", "let a: crate::Relu = crate::Relu::new(crate::Basic::DIM)");
+        check("f::<B::Of>(B::Of::new())", "f::<crate::Of<i64>>(<crate::Of<i64>>::new())");
         check("for i in 0..N { f::<W>(i) }", "for i in 0..3 { f::<crate::W<i64>>(i) }");
     }
 }

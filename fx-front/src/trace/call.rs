@@ -4,6 +4,7 @@ pub(in crate::trace) mod closure_call;
 pub(in crate::trace) mod fn_pointer;
 pub(in crate::trace) mod generic_call;
 pub(in crate::trace) mod inline;
+pub(in crate::trace) mod iterator_method;
 pub(in crate::trace) mod leaf_call;
 pub(in crate::trace) mod macros;
 pub(in crate::trace) mod method;

@@ -4,6 +4,7 @@ use proc_macro2::{Ident, Span};
 
 use crate::trace::Ty;
 
+pub(in crate::trace) mod array_from_fn;
 pub(in crate::trace) mod closure_form;
 pub(in crate::trace) mod counted_while;
 pub(in crate::trace) mod format_string;
@@ -13,8 +14,10 @@ pub(in crate::trace) mod iterator_chain;
 pub(in crate::trace) mod iterator_consumers;
 pub(in crate::trace) mod jumps;
 pub(in crate::trace) mod labels;
+pub(in crate::trace) mod lazy_variable;
 pub(in crate::trace) mod let_chains;
 pub(in crate::trace) mod let_else;
+pub(in crate::trace) mod list_parts;
 pub(in crate::trace) mod loop_break_value;
 pub(in crate::trace) mod match_guards;
 pub(in crate::trace) mod match_tuple;
@@ -32,6 +35,11 @@ pub(in crate::trace) trait Surroundings {
     /// The type of what a loop over the expression yields; `None` where it is not known.
     fn element_ty(&mut self, _over: &syn::Expr) -> Option<Ty> {
         None
+    }
+
+    /// The type of a place; [`Ty::Unknown`] where it is not known.
+    fn place_ty(&self, _place: &syn::Expr) -> Ty {
+        Ty::Unknown
     }
 
     /// Whether the list is a part of the model, so that its length is known when the model is frozen.

@@ -1,5 +1,6 @@
 //! What methods of the standard library's options and lists mean.
 
+pub(in crate::trace) mod convert;
 pub(in crate::trace) mod element;
 pub(in crate::trace) mod method_type;
 pub(in crate::trace) mod option;

@@ -38,6 +38,7 @@ impl HostOp {
             | HostOp::LayerFromEnd(_)
             | HostOp::MatchChain
             | HostOp::PartEither
+            | HostOp::ConvertOr(_)
             | HostOp::HandleOr => 2..=2,
             HostOp::ResizeWith | HostOp::LayersBetween(_) | HostOp::MatchedLayer(_) => 3..=3,
             // An open end may be left out.
@@ -88,6 +89,7 @@ impl HostOp {
             | HostOp::Not
             | HostOp::Cast(_)
             | HostOp::From(_)
+            | HostOp::Convert(_)
             | HostOp::Number(_)
             | HostOp::Scalar
             | HostOp::CopiedElements

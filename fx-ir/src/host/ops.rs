@@ -192,6 +192,10 @@ host_ops! {
     Cast(String) = "cast" Value;
     /// `type::from($0)`.
     From(String) = "from" Value;
+    /// `type::try_from($0)` of a whole number.
+    Convert(String) = "convert" Value fallible;
+    /// `type::try_from($0).unwrap_or($1)` of two whole numbers.
+    ConvertOr(String) = "convert_or" Value;
     /// A function of the standard library that only computes: `f64::sqrt($0)`.
     Function(String) = "function" Value;
     /// A number that a tensor op takes, whole or not: `int` or `float`.

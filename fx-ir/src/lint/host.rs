@@ -188,6 +188,8 @@ pub(super) fn is_fresh(op: &HostOp) -> bool {
             | HostOp::Not
             | HostOp::Binary(_)
             | HostOp::Cast(_)
+            | HostOp::Convert(_)
+            | HostOp::ConvertOr(_)
             | HostOp::Number(_)
             | HostOp::CopyList
             | HostOp::Collect(_)

@@ -47,6 +47,7 @@ fn wanted(op: &HostOp) -> Option<(&'static [Kind], &'static str)> {
         HostOp::Handle | HostOp::BorrowTensor | HostOp::Index | HostOp::LstmState | HostOp::GruState => {
             (&[Tensor], "a tensor")
         }
+        HostOp::Convert(_) | HostOp::ConvertOr(_) => (&[Int], "a whole number"),
         HostOp::TryFrom(_) => (&[Tensor, Int, Float], "a tensor"),
         HostOp::UnwrapMut(_)
         | HostOp::UnwrapBorrow
@@ -150,6 +151,8 @@ pub(super) fn result(op: &HostOp, types: &[Type]) -> Type {
         | HostOp::Ascribe(ty)
         | HostOp::Cast(ty)
         | HostOp::From(ty)
+        | HostOp::Convert(ty)
+        | HostOp::ConvertOr(ty)
         | HostOp::Sum(ty)
         | HostOp::Product(ty) => rust(ty),
         HostOp::Tuple => Type::Tuple(types.to_vec()),

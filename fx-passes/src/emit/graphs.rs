@@ -113,6 +113,9 @@ impl Emitter<'_> {
         if let Some(param) = signature.params.iter().find(|param| input(param).is_none()) {
             return Err(format!("`{}: {}` is not a tensor", param.name, param.written));
         }
+        if let Some(param) = signature.params.iter().find(|param| param.is_mut()) {
+            return Err(format!("`{}: {}` may be written to", param.name, param.written));
+        }
         let output = &signature.output;
         if !is_recordable(&output.ty) || output.written.contains('[') {
             return Err(format!("the result, `{}`, is not of tensors alone", output.written));
@@ -150,7 +153,7 @@ fn example(param: &Param, name: &str) -> (String, String) {
 fn input(param: &Param) -> Option<Input> {
     match &param.ty {
         _ if param.fixed.is_some() => Some(Input::Fixed),
-        Ty::Tensor => Some(Input::Tensor),
+        Ty::Tensor => (!param.is_boxed).then_some(Input::Tensor),
         Ty::Option(inner) if **inner == Ty::Tensor && param.written.replace(' ', "").contains("Option<&") => {
             (!param.is_ref).then_some(Input::Optional)
         }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use fx_ir::{Graph, NodeId, Op, RegionId};
+use fx_ir::{Arg, Graph, NodeId, Op, RegionId, Type, host::Yields};
 
 use super::{Emitter, memory::Peak, names::Names, template::own_variables, value::Value};
 
@@ -98,8 +98,24 @@ impl<'e, 'a> Writer<'e, 'a> {
 /// For every node the last one of its own region that reads it, by itself or through the regions it owns.
 pub(super) fn last_reads(graph: &Graph) -> HashMap<NodeId, NodeId> {
     let mut last = HashMap::new();
+    let mut lent: HashMap<NodeId, Vec<NodeId>> = HashMap::new();
     for reader in graph.nodes() {
-        for input in graph.node(reader).inputs() {
+        let node = graph.node(reader);
+        let behind = node.inputs().filter_map(|input| lent.get(&input)).flatten();
+        let read: Vec<NodeId> = node.inputs().chain(behind.copied()).collect();
+        let is_plain = matches!(&node.ty, Type::Rust(name) if fx_ir::scalar::is_plain(name));
+        if !node.ty.is_tensor() && !is_plain {
+            let handed_on = || read.iter().filter_map(|input| lent.get(input)).flatten().copied();
+            let borrowed: Vec<NodeId> = match node.op {
+                // The value may be made of references to what the code was given.
+                Op::Rust(_) => read.clone(),
+                _ => node.args.iter().flat_map(borrowed_by).chain(handed_on()).collect(),
+            };
+            if !borrowed.is_empty() {
+                lent.insert(reader, borrowed);
+            }
+        }
+        for input in read {
             let home = graph.scope_of(input);
             let mut at = reader;
             while graph.scope_of(at) != home {
@@ -112,6 +128,16 @@ pub(super) fn last_reads(graph: &Graph) -> HashMap<NodeId, NodeId> {
         }
     }
     last
+}
+
+/// What the operand holds references to.
+fn borrowed_by(arg: &Arg) -> Vec<NodeId> {
+    match arg {
+        Arg::Expr(expr) if expr.op.yields() == Yields::Reference => arg.nodes().collect(),
+        Arg::Expr(expr) => expr.args.iter().flat_map(borrowed_by).collect(),
+        Arg::List(items) => items.iter().flat_map(borrowed_by).collect(),
+        _ => Vec::new(),
+    }
 }
 
 /// Statements of a function that has the runtime's module in scope as `fx`.

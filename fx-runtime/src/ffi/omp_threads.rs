@@ -20,6 +20,7 @@ type Region = unsafe extern "C" fn(*mut c_void);
 struct OpenMp {
     parallel: unsafe extern "C" fn(Region, *mut c_void, c_uint, c_uint),
     max_threads: unsafe extern "C" fn() -> c_int,
+    set_threads: unsafe extern "C" fn(c_int),
     team_size: unsafe extern "C" fn() -> c_int,
     member: unsafe extern "C" fn() -> c_int,
     in_parallel: unsafe extern "C" fn() -> c_int,
@@ -38,9 +39,13 @@ fn openmp() -> Option<&'static OpenMp> {
             let parallel = symbol("GOMP_parallel\0").map(|found| unsafe {
                 std::mem::transmute::<*mut c_void, unsafe extern "C" fn(Region, *mut c_void, c_uint, c_uint)>(found)
             })?;
+            // SAFETY: a function of the OpenMP standard, which takes an int.
+            let set_threads = symbol("omp_set_num_threads\0")
+                .map(|found| unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn(c_int)>(found) })?;
             Some(OpenMp {
                 parallel,
                 max_threads: number("omp_get_max_threads\0")?,
+                set_threads,
                 team_size: number("omp_get_num_threads\0")?,
                 member: number("omp_get_thread_num\0")?,
                 in_parallel: number("omp_in_parallel\0")?,
@@ -55,6 +60,25 @@ pub(crate) fn threads() -> usize {
     // SAFETY: both only read the settings of the calling thread.
     let (inside, threads) = unsafe { ((openmp.in_parallel)(), (openmp.max_threads)()) };
     if inside != 0 { 1 } else { usize::try_from(threads).unwrap_or(1).max(1) }
+}
+
+/// Runs `work`, which opens its own parallel regions, on the calling thread alone.
+pub(crate) fn alone<R>(work: impl FnOnce() -> R) -> R {
+    struct Restore(&'static OpenMp, c_int);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            // SAFETY: the number was read from the same thread's settings.
+            unsafe { (self.0.set_threads)(self.1) }
+        }
+    }
+    let _restore = openmp().map(|openmp| {
+        // SAFETY: reads the calling thread's settings.
+        let before = unsafe { (openmp.max_threads)() };
+        // SAFETY: changes the calling thread's settings, and no other's.
+        unsafe { (openmp.set_threads)(1) };
+        Restore(openmp, before)
+    });
+    work()
 }
 
 /// The `part`th of so many equal shares of a whole.
@@ -127,6 +151,13 @@ mod tests {
             });
             assert!(done.iter().all(|count| count.load(Ordering::Relaxed) == 1));
         }
+    }
+
+    #[test]
+    fn what_runs_alone_opens_no_team_and_leaves_the_settings() {
+        let before = threads();
+        assert_eq!(alone(threads), 1);
+        assert_eq!(threads(), before);
     }
 
     #[test]

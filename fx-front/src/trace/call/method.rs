@@ -5,6 +5,7 @@ use fx_ir::{Arg, Effect, HostOp, Op, host};
 use syn::{Expr, spanned::Spanned};
 
 use crate::syntax::{element_access::ElementAccess, peeled};
+use crate::trace::std_model::convert::by_try_from;
 use crate::trace::std_model::method_type::{is_plain, is_text, method_type};
 use crate::trace::types::ty::{GRU_STATE, LSTM_STATE, is_copy, is_state, is_store, is_untyped};
 use crate::trace::{
@@ -23,6 +24,8 @@ impl Tracer<'_> {
         let expected = self.expects.next.take();
         let with_closures = with_closures(call);
         let call = with_closures.as_ref().unwrap_or(call);
+        let converted = by_try_from(call, expected.as_ref().map(|expected| self.expected_ty(expected)).as_ref());
+        let call = converted.as_ref().unwrap_or(call);
         if call.method == "collect"
             && let Some(list) = self.filled(call, expected.as_ref())?
         {
@@ -47,6 +50,9 @@ impl Tracer<'_> {
             Ty::Leaf(_) if matches!(name.as_str(), "forward" | "forward_t") => {
                 let args = self.each_value(&call.args)?;
                 return self.forward(&receiver, args, call.span());
+            }
+            ref ty @ Ty::Leaf(_) if self.index.method(ty, &name).is_some() => {
+                return self.struct_method(receiver, call, errors);
             }
             Ty::Leaf(kind) if LayerRow::of_type(kind).is_some_and(|row| row.state.is_some()) => {
                 let args = self.each_value(&call.args)?;
@@ -138,6 +144,10 @@ impl Tracer<'_> {
         {
             return self.method_call(&element, errors).map(Some);
         }
+        if let Some(receiver) = self.with_iterator_inlined(&call.receiver) {
+            let chain = syn::ExprMethodCall { receiver: Box::new(receiver), ..call.clone() };
+            return self.method_call(&chain, errors).map(Some);
+        }
         if let Some((lists, chain)) = self.on_held(call)? {
             return self.with_variables(&lists, |tracer| tracer.method_call(&chain, errors)).map(Some);
         }
@@ -145,6 +155,9 @@ impl Tracer<'_> {
             return value.map(Some);
         }
         if let Some(value) = self.iterator_method(call)? {
+            return Ok(Some(value));
+        }
+        if let Some(value) = self.converted_or(call)? {
             return Ok(Some(value));
         }
         if let Some(parts) = unwrapped_split(call) {
@@ -237,6 +250,8 @@ impl Tracer<'_> {
         let Val::Node(id, ..) = value else { return false };
         match &self.graph.node(*id).op {
             _ if self.facts.unwrapped.contains(id) => true,
+            // What a fallible call in place was made on.
+            _ if self.graph.node(*id).ty.is_tensor() => true,
             Op::Call(_) => true,
             op => op.is_fallible(),
         }

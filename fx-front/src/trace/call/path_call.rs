@@ -101,6 +101,11 @@ impl Tracer<'_> {
         if let Some(value) = self.number_of_tensor(&full, call, &args).transpose() {
             return Some(value);
         }
+        if let (Some(of), [number]) = (full.strip_suffix("::try_from"), args.as_slice())
+            && let Some(value) = self.converted(of, number).transpose()
+        {
+            return Some(value);
+        }
         if let (Some(state), [whole]) = (state_made_by(&full), args.as_slice()) {
             let value = self.expr(whole);
             return Some(value.and_then(|value| self.state_of_tensors(state, &value, call.span())));

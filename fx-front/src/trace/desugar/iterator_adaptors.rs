@@ -170,5 +170,8 @@ pub(in crate::trace) fn is_adapted(expr: &Expr) -> bool {
     let is_picking = |method: IteratorMethod| {
         method.form() == Form::Body && method.takes_closure() && method != IteratorMethod::Inspect
     };
-    IteratorMethod::of(&call.method).is_some_and(is_picking) && is_chain(expr)
+    match IteratorMethod::of(&call.method) {
+        Some(IteratorMethod::Rev | IteratorMethod::Skip | IteratorMethod::Take) => is_adapted(&call.receiver),
+        method => method.is_some_and(is_picking) && is_chain(expr),
+    }
 }

@@ -39,6 +39,16 @@ pub(in crate::trace) fn consumed(call: &ExprMethodCall, around: &dyn Surrounding
             let variables = vec![(format_ident!("fx_found", span = span), Start::Bool(!is_any))];
             Some(Chain::Loop(Accumulation { variables, each }))
         }
+        (IteratorMethod::Position, [Expr::Closure(closure)])
+            if is_plain_closure(closure, 1) && !has_effects(over, around) =>
+        {
+            let (item, test) = (plain(&closure.inputs[0]), &closure.body);
+            let each = parse_quote_spanned!(span=> for (fx_number, #item) in #over.enumerate() {
+                if fx_position.is_none() { if #test { fx_position = Some(fx_number); } }
+            });
+            let none = Start::Value(Box::new(parse_quote_spanned!(span=> None)));
+            Some(Chain::Loop(Accumulation { variables: vec![(format_ident!("fx_position", span = span), none)], each }))
+        }
         (IteratorMethod::TryFold, [init, Expr::Closure(closure)])
             if is_plain_closure(closure, 2) && around.error_leaves() =>
         {

@@ -4,6 +4,7 @@ use fx_ir::Arg;
 use quote::ToTokens;
 
 use crate::index::{Function, Index, Ty};
+use crate::syntax::written_types::type_args;
 use crate::trace::types::ty::rounded;
 
 /// The signature of an entry.
@@ -33,6 +34,8 @@ pub struct Param {
     pub ty: Ty,
     /// Whether it is a reference.
     pub is_ref: bool,
+    /// Whether it is a tensor behind more than one reference: `&Rc<Tensor>`, `&&Tensor`.
+    pub is_boxed: bool,
     /// Whether it is a parameter of any type that borrows a tensor: `impl Borrow<Tensor>`.
     pub borrows: bool,
     /// The value it is fixed to: inference means `train = false`, and `specialize(..)` says what else is known.
@@ -114,11 +117,24 @@ fn param(index: &Index, function: &Function, position: usize, typed: &syn::PatTy
     Param {
         written: typed.ty.to_token_stream().to_string(),
         is_ref: matches!(*typed.ty, syn::Type::Reference(_)),
+        is_boxed: is_boxed(&typed.ty),
         fixed: specialized.map(|value| of_type(value, &ty)).or_else(|| is_mode.then_some(Arg::Bool(training))),
         mode: is_mode.then_some(of_mode),
         borrows,
         name,
         ty,
+    }
+}
+
+/// Whether the type, without the reference that it may be, is a pointer.
+fn is_boxed(ty: &syn::Type) -> bool {
+    match ty {
+        syn::Type::Reference(reference) => match &*reference.elem {
+            syn::Type::Reference(_) => true,
+            inner => is_boxed(inner),
+        },
+        syn::Type::Path(path) => type_args(&path.path).next().is_some(),
+        _ => false,
     }
 }
 

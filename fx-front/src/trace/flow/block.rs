@@ -10,6 +10,7 @@ use crate::trace::{
     Env, OnError, Result, Tracer, Ty, Val,
     desugar::{
         labels::without_return,
+        lazy_variable::without_lazy,
         let_else::as_branch,
         ok_or::{let_else, let_else_none},
         range_variable::without_range,
@@ -70,7 +71,7 @@ impl Tracer<'_> {
                 if let Some(test) = self.let_else_of(local) {
                     return self.branch(&as_branch(&test, rest)?, tail);
                 }
-                if let Some(stmts) = without_range(local, rest) {
+                if let Some(stmts) = without_range(local, rest).or_else(|| without_lazy(local, rest)) {
                     self.expects.next = expected;
                     return self.statements(&stmts, tail);
                 }

@@ -8,7 +8,10 @@ use syn::spanned::Spanned;
 use crate::syntax::{makes_result, written_types::type_args};
 use crate::trace::types::ty::{is_copy, is_untyped};
 use crate::trace::{
-    RefKind, Result, Tracer, Ty, Unsupported, Val, desugar::iterator_chain::is_lazy, entry::signature, unsupported,
+    RefKind, Result, Tracer, Ty, Unsupported, Val,
+    desugar::{array_from_fn::written_out, iterator_chain::is_lazy},
+    entry::signature,
+    unsupported,
 };
 
 impl Tracer<'_> {
@@ -101,6 +104,8 @@ impl Tracer<'_> {
         let by_variable = matches!(&local.pat, syn::Pat::Type(typed) if self.is_said_by_variable(&typed.ty));
         let is_branch = matches!(init, syn::Expr::If(_) | syn::Expr::Match(_));
         let by_variable = by_variable || is_branch && is_slice_variable(&local.pat);
+        let written_out = written_out(&local.pat, init);
+        let init = written_out.as_ref().unwrap_or(init);
         let value = match self.array_of(&local.pat, init)? {
             Some(array) => Ok(array),
             None if is_pointer_option(&local.pat) => {

@@ -14,6 +14,7 @@ use crate::trace::{
         jumps::without_jumps,
         labels::without_label,
         let_chains::has_let,
+        list_parts::{over_option, over_parts},
         zip::zipped,
     },
     env::Env,
@@ -33,6 +34,15 @@ impl Tracer<'_> {
             Some(Plain::Loop(each)) => return self.for_loop(&each),
             Some(Plain::Block(block)) => return self.block(&block, false),
             None => {}
+        }
+        if let Some(chain) = self.with_iterator_inlined(&each.expr) {
+            return self.for_loop(&syn::ExprForLoop { expr: Box::new(chain), ..each.clone() });
+        }
+        if let Some(parts) = over_parts(each, self) {
+            return self.for_loop(&parts);
+        }
+        if let Some(held) = over_option(each, self) {
+            return self.expr(&held).map(|_| Val::Unit);
         }
         if let Some(value) = self.over_iterator(each, &mut |tracer, each| tracer.for_loop(each)) {
             return value;

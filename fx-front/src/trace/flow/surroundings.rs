@@ -14,6 +14,10 @@ impl Surroundings for Tracer<'_> {
         element.ok()
     }
 
+    fn place_ty(&self, place: &Expr) -> Ty {
+        self.chain_ty(place)
+    }
+
     fn is_of_model(&self, list: &Expr) -> bool {
         match list {
             Expr::Field(field) => self.is_of_model(&field.base),

@@ -10,6 +10,7 @@ use proc_macro2::Span;
 use quote::ToTokens;
 
 use crate::syntax::written_types::type_args;
+use crate::trace::std_model::convert::is_conversion;
 use crate::trace::types::ty::is_copy;
 use crate::trace::{
     Result, Tracer, Ty, Val,
@@ -116,6 +117,7 @@ impl Tracer<'_> {
             | syn::Expr::Tuple(_)
             | syn::Expr::Macro(_) => expected.cloned(),
             syn::Expr::MethodCall(call) if call.method == "collect" || call.method == "into" => expected.cloned(),
+            syn::Expr::MethodCall(call) if is_conversion(call) => expected.cloned(),
             syn::Expr::Call(call) if call.args.len() == 1 => match call.func.to_token_stream().to_string().as_str() {
                 "Ok" => expected.cloned(),
                 "Some" => expected.and_then(Expectation::held),

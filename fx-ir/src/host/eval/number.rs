@@ -147,6 +147,17 @@ pub(crate) fn cast<T>(value: Value<T>, ty: &str) -> Result<Value<T>, Refusal> {
     }
 }
 
+/// `ty::try_from(value)` of a whole number.
+pub(crate) fn converted<T>(value: &Value<T>, ty: &str) -> Result<Value<T>, Refusal> {
+    match (IntType::parse(ty), value) {
+        (Some(to), Value::Int(number, _)) => match to.checked(*number) {
+            Some(number) => Ok(Value::Int(number, to)),
+            None => Err(Refusal::Panics("out of range integral type conversion attempted".to_owned())),
+        },
+        _ => Err(Refusal::Operands(format!("`{ty}::try_from` cannot take {value}: it takes a whole number"))),
+    }
+}
+
 /// `ty::from(value)`: a number of a type that has each number of the value's; `None` where `ty` is no number's.
 pub(crate) fn from<T>(value: Value<T>, ty: &str) -> Option<Result<Value<T>, Refusal>> {
     let is_number = IntType::parse(ty).is_some() || FloatType::parse(ty).is_some();

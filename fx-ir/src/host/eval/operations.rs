@@ -132,6 +132,14 @@ impl<M: Machine> Evaluator<'_, M> {
                 }
             }
             HostOp::Cast(ty) => Ok(number::cast(self.operand(&args[0])?, ty)?),
+            HostOp::Convert(ty) => Ok(number::converted(&self.operand(&args[0])?, ty)?),
+            HostOp::ConvertOr(ty) => {
+                let (value, other) = (self.operand(&args[0])?, self.operand(&args[1])?);
+                Ok(match number::converted(&value, ty) {
+                    Err(Refusal::Panics(_)) => number::cast(other, ty)?,
+                    converted => converted?,
+                })
+            }
             HostOp::From(ty) => {
                 let value = self.operand(&args[0])?;
                 match number::from(value.clone(), ty) {

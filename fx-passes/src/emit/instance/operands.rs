@@ -131,5 +131,5 @@ fn ints(items: &[Arg]) -> Option<Vec<i64>> {
 /// Whether a path is that of a constant, by the way in which Rust's constants are written.
 fn is_constant(path: &str) -> bool {
     let name = path.rsplit("::").next().unwrap_or(path);
-    name.len() > 1 && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
+    path.len() > 1 && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
 }

@@ -48,6 +48,8 @@ pub(super) fn is_written(op: &HostOp) -> bool {
             | HostOp::Binary(_)
             | HostOp::Cast(_)
             | HostOp::From(_)
+            | HostOp::Convert(_)
+            | HostOp::ConvertOr(_)
             | HostOp::Scalar
             | HostOp::Method(_)
             | HostOp::Index

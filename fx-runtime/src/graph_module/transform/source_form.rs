@@ -121,6 +121,8 @@ fn only_looks(op: &HostOp) -> bool {
             | HostOp::Binary(_)
             | HostOp::Cast(_)
             | HostOp::From(_)
+            | HostOp::Convert(_)
+            | HostOp::ConvertOr(_)
             | HostOp::Number(_)
             | HostOp::Scalar
             | HostOp::Method(_)

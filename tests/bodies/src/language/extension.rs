@@ -129,7 +129,6 @@ mod tests {
     use crate::check::{agree, randn, understood};
 
     understood!(Extended: 8 of 15);
-    understood!(Scaled: 0 of 4);
     understood!(WithTrait: 0 of 3);
 
     fn linear(p: &nn::Path) -> nn::Linear {

@@ -226,6 +226,27 @@ impl StarShadow {
     }
 }
 
+/// Code that is not understood reads a list of references behind the last reader of what they refer to.
+#[derive(Debug, Module)]
+pub struct ReferencesExtended {
+    fc: nn::Linear,
+}
+
+#[cfg(test)]
+crate::check::understood!(ReferencesExtended: 3 of 6);
+#[traceable]
+impl ReferencesExtended {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let all: Vec<Tensor> = vec![xs.apply(&self.fc), xs - 1.0];
+        let other = {
+            let mut refs: Vec<&Tensor> = all.iter().collect();
+            refs.extend(refs.first().copied());
+            xs.shallow_clone()
+        };
+        all[0].maximum(&other)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -245,6 +266,12 @@ mod tests {
     fn hidden_by_opaque_code() {
         let linear = |p: &nn::Path| OpaqueShadow { fc: nn::linear(p / "fc", 4, 4, Default::default()) };
         agree!(linear, cases(), |net, (xs, q, n)| (net.forward(xs, q.first(), *n), net.forward(xs, None, *n)));
+    }
+
+    #[test]
+    fn references_extended() {
+        let make = |p: &nn::Path| ReferencesExtended { fc: nn::linear(p / "fc", 4, 4, Default::default()) };
+        agree!(make, [randn(&[2, 4])], |net, xs| net.forward(xs));
     }
 
     #[test]

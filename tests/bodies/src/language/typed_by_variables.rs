@@ -534,10 +534,8 @@ mod tests {
     not_interpreted!(Slices: "does not fit");
 
     understood!(Pointer: 0 of 3);
-    understood!(ByOutput: 2 of 6);
     understood!(Borrowing: 0 of 2);
     understood!(Names: 3 of 9);
-    understood!(InBody: 3 of 6);
     understood!(Chosen: 1 of 3);
     understood!(Cast: 28 of 31);
     understood!(ByConstant: 1 of 4);

@@ -413,8 +413,6 @@ mod tests {
 
     understood!(Residual<M>: 0 of 1);
     understood!(Unused<M>: 0 of 1);
-    understood!(Mixed: 2 of 6);
-    understood!(Mixer: 4 of 12);
     understood!(Owned: 2 of 4);
     understood!(Activated: 0 of 9);
     understood!(Counted: 0 of 1);

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
     use crate::check::{Close, randn, root, understood};
 
-    understood!(Multistep: 8 of 17);
+    understood!(Multistep: 8 of 14);
     understood!(LentPair: 0 of 1);
 
     #[test]

@@ -1,0 +1,120 @@
+//! Conversions of numbers that may fail, and arrays that functions make.
+
+use fx_runtime::nn::Path;
+use fx_runtime::{Kind, Module, Tensor, nn, traceable};
+
+/// Whole numbers of other types.
+#[derive(Debug, Module)]
+pub struct WidthsConverted {
+    layer: nn::Linear,
+    width: usize,
+    far: i64,
+}
+
+#[traceable]
+impl WidthsConverted {
+    pub fn new(p: &Path) -> WidthsConverted {
+        WidthsConverted { layer: nn::linear(p / "l", 4, 4, Default::default()), width: 2, far: 300 }
+    }
+
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let width: i64 = self.width.try_into().unwrap();
+        let rest = i64::try_from(self.width).unwrap_or(1);
+        let rows = usize::try_from(xs.size()[0]).expect("no axis is negative");
+        let narrow: i32 = i32::try_from(width).unwrap();
+        let too_far = i8::try_from(self.far).unwrap_or(-3);
+        let y = xs.apply(&self.layer).view([-1, width, rest]) * rows as f64 * f64::from(narrow);
+        y + too_far as f64
+    }
+}
+
+/// One that does not fit leaves with an error.
+#[derive(Debug, Module)]
+pub struct WidthChecked {
+    layer: nn::Linear,
+    width: i64,
+}
+
+#[traceable]
+impl WidthChecked {
+    pub fn new(p: &Path) -> WidthChecked {
+        WidthChecked { layer: nn::linear(p / "l", 4, 4, Default::default()), width: -2 }
+    }
+
+    pub fn forward(&self, xs: &Tensor) -> anyhow::Result<Tensor> {
+        let xs = xs.apply(&self.layer);
+        if xs.size()[0] > 2 {
+            let width = u8::try_from(self.width)?;
+            return Ok(xs * f64::from(width));
+        }
+        Ok(xs)
+    }
+}
+
+/// Arrays whose elements a closure makes.
+#[derive(Debug, Module)]
+pub struct HeadsFromFn {
+    qkv: nn::Linear,
+}
+
+#[traceable]
+impl HeadsFromFn {
+    pub fn new(p: &Path) -> HeadsFromFn {
+        HeadsFromFn { qkv: nn::linear(p / "qkv", 4, 12, Default::default()) }
+    }
+
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let qkv = xs.apply(&self.qkv);
+        let [q, k, v]: [Tensor; 3] = std::array::from_fn(|i| qkv.narrow(-1, i as i64 * 4, 4));
+        let halves = std::array::from_fn::<_, 2, _>(|i| v.narrow(-1, 2 * i as i64, 2));
+        let [first, second] = std::array::from_fn(|i| &halves[i] * (i + 1) as f64);
+        (q * k).softmax(-1, Kind::Float) * Tensor::cat(&[second, first], -1)
+    }
+}
+
+/// Operations that write and whose result nobody reads.
+#[derive(Debug, Module)]
+pub struct ResultDiscarded {
+    layer: nn::Linear,
+}
+
+#[traceable]
+impl ResultDiscarded {
+    pub fn new(p: &Path) -> ResultDiscarded {
+        ResultDiscarded { layer: nn::linear(p / "l", 4, 4, Default::default()) }
+    }
+
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let mut y = xs.apply(&self.layer);
+        let _ = y.f_masked_fill_(&y.lt(0.0), 0.5).unwrap();
+        let _ = y.relu_();
+        y.f_clamp_(0.1, 0.9).unwrap();
+        y
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::{agree, randn};
+
+    #[test]
+    fn widths_converted() {
+        agree!(WidthsConverted::new, [randn(&[3, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn width_checked() {
+        agree!(WidthChecked::new, [randn(&[2, 4]), randn(&[3, 4])], |net, xs| net.forward(xs).ok());
+    }
+
+    #[test]
+    fn heads_from_fn() {
+        agree!(HeadsFromFn::new, [randn(&[3, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn result_discarded() {
+        agree!(ResultDiscarded::new, [randn(&[3, 4])], |net, xs| net.forward(xs));
+    }
+}
