@@ -173,17 +173,10 @@ impl Tracer<'_> {
                 _ => value,
             }));
         }
-        if let Some(value) = self.interior_method(call)? {
-            return Ok(Some(value));
-        }
-        if let Some(value) = self.place_method(call)? {
-            return Ok(Some(value));
-        }
-        if let Some(value) = self.element_mapped(call)? {
-            return Ok(Some(value));
-        }
-        if let Some(value) = self.field_method(call)? {
-            return Ok(Some(value));
+        for trace in [Self::interior_method, Self::place_method, Self::element_mapped, Self::field_method] {
+            if let Some(value) = trace(self, call)? {
+                return Ok(Some(value));
+            }
         }
         if let Some(value) = self.on_unwrapped(call, &mut |tracer, call| tracer.method_call(call, errors))? {
             return Ok(Some(value));

@@ -39,15 +39,8 @@ pub(in crate::trace) fn consumed(call: &ExprMethodCall, around: &dyn Surrounding
             let variables = vec![(format_ident!("fx_found", span = span), Start::Bool(!is_any))];
             Some(Chain::Loop(Accumulation { variables, each }))
         }
-        (IteratorMethod::Position, [Expr::Closure(closure)])
-            if is_plain_closure(closure, 1) && !has_effects(over, around) =>
-        {
-            let (item, test) = (plain(&closure.inputs[0]), &closure.body);
-            let each = parse_quote_spanned!(span=> for (fx_number, #item) in #over.enumerate() {
-                if fx_position.is_none() { if #test { fx_position = Some(fx_number); } }
-            });
-            let none = Start::Value(Box::new(parse_quote_spanned!(span=> None)));
-            Some(Chain::Loop(Accumulation { variables: vec![(format_ident!("fx_position", span = span), none)], each }))
+        (IteratorMethod::Position, [Expr::Closure(closure)]) if is_plain_closure(closure, 1) => {
+            (!has_effects(over, around)).then(|| Chain::Loop(position(call, closure)))
         }
         (IteratorMethod::TryFold, [init, Expr::Closure(closure)])
             if is_plain_closure(closure, 2) && around.error_leaves() =>
@@ -76,6 +69,17 @@ pub(in crate::trace) fn consumed(call: &ExprMethodCall, around: &dyn Surrounding
         (IteratorMethod::Unzip, []) => unzipped(call).map(Chain::Loop),
         _ => None,
     }
+}
+
+/// `xs.iter().position(|x| ..)`: the number of the first element that the loop finds.
+fn position(call: &ExprMethodCall, closure: &syn::ExprClosure) -> Accumulation {
+    let (span, over) = (call.method.span(), &call.receiver);
+    let (item, test) = (plain(&closure.inputs[0]), &closure.body);
+    let each = parse_quote_spanned!(span=> for (fx_number, #item) in #over.enumerate() {
+        if fx_position.is_none() { if #test { fx_position = Some(fx_number); } }
+    });
+    let none = Start::Value(Box::new(parse_quote_spanned!(span=> None)));
+    Accumulation { variables: vec![(format_ident!("fx_position", span = span), none)], each }
 }
 
 /// Whether the chain itself may change something, beside what it hands over.

@@ -43,7 +43,9 @@ pub(in crate::trace) fn without_lazy(local: &syn::Local, rest: &[Stmt]) -> Optio
     }
     let mut put = Put { name: ident, chain, depth: 0, count: 0 };
     let mut rest = rest.to_vec();
-    rest.iter_mut().for_each(|stmt| put.visit_stmt_mut(stmt));
+    for stmt in &mut rest {
+        put.visit_stmt_mut(stmt);
+    }
     rest.extend_from_slice(behind);
     (put.count == 1).then_some(rest)
 }

@@ -14,13 +14,8 @@ use crate::trace::{
     desugar::{Surroundings, jumps},
 };
 
-/// The loop with the parts of the list that its chain begins with as slices; `None` where it begins with no parts.
-pub(in crate::trace) fn over_parts(each: &ExprForLoop, around: &mut dyn Surroundings) -> Option<ExprForLoop> {
-    let chain = parts(&each.expr, around)?;
-    Some(ExprForLoop { expr: Box::new(chain), ..each.clone() })
-}
-
-fn parts(chain: &Expr, around: &mut dyn Surroundings) -> Option<Expr> {
+/// The chain with the parts of the list that it begins with as slices; `None` where it begins with no parts.
+pub(in crate::trace) fn parts(chain: &Expr, around: &mut dyn Surroundings) -> Option<Expr> {
     let Expr::MethodCall(call) = chain else { return None };
     let span = call.method.span();
     let (list, size) = match (&*call.receiver, call.args.first()) {

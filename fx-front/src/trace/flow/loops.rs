@@ -14,7 +14,7 @@ use crate::trace::{
         jumps::without_jumps,
         labels::without_label,
         let_chains::has_let,
-        list_parts::{over_option, over_parts},
+        list_parts::{over_option, parts},
         zip::zipped,
     },
     env::Env,
@@ -35,11 +35,9 @@ impl Tracer<'_> {
             Some(Plain::Block(block)) => return self.block(&block, false),
             None => {}
         }
-        if let Some(chain) = self.with_iterator_inlined(&each.expr) {
+        let chain = self.with_iterator_inlined(&each.expr).or_else(|| parts(&each.expr, self));
+        if let Some(chain) = chain {
             return self.for_loop(&syn::ExprForLoop { expr: Box::new(chain), ..each.clone() });
-        }
-        if let Some(parts) = over_parts(each, self) {
-            return self.for_loop(&parts);
         }
         if let Some(held) = over_option(each, self) {
             return self.expr(&held).map(|_| Val::Unit);

@@ -158,6 +158,14 @@ pub(crate) fn converted<T>(value: &Value<T>, ty: &str) -> Result<Value<T>, Refus
     }
 }
 
+/// `ty::try_from(value).unwrap_or(other)`.
+pub(crate) fn converted_or<T>(value: &Value<T>, other: Value<T>, ty: &str) -> Result<Value<T>, Refusal> {
+    match converted(value, ty) {
+        Err(Refusal::Panics(_)) => cast(other, ty),
+        converted => converted,
+    }
+}
+
 /// `ty::from(value)`: a number of a type that has each number of the value's; `None` where `ty` is no number's.
 pub(crate) fn from<T>(value: Value<T>, ty: &str) -> Option<Result<Value<T>, Refusal>> {
     let is_number = IntType::parse(ty).is_some() || FloatType::parse(ty).is_some();

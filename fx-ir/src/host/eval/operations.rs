@@ -133,20 +133,11 @@ impl<M: Machine> Evaluator<'_, M> {
             }
             HostOp::Cast(ty) => Ok(number::cast(self.operand(&args[0])?, ty)?),
             HostOp::Convert(ty) => Ok(number::converted(&self.operand(&args[0])?, ty)?),
-            HostOp::ConvertOr(ty) => {
-                let (value, other) = (self.operand(&args[0])?, self.operand(&args[1])?);
-                Ok(match number::converted(&value, ty) {
-                    Err(Refusal::Panics(_)) => number::cast(other, ty)?,
-                    converted => converted?,
-                })
-            }
+            HostOp::ConvertOr(ty) => Ok(number::converted_or(&self.operand(&args[0])?, self.operand(&args[1])?, ty)?),
+            HostOp::From(ty) if ty.rsplit("::").next() == Some("String") => self.operand(&args[0]),
             HostOp::From(ty) => {
                 let value = self.operand(&args[0])?;
-                match number::from(value.clone(), ty) {
-                    Some(number) => Ok(number?),
-                    None if matches!(ty.rsplit("::").next(), Some("String")) => Ok(value),
-                    None => self.perform(op, vec![value]),
-                }
+                number::from(value.clone(), ty).map_or_else(|| self.perform(op, vec![value]), |number| Ok(number?))
             }
             HostOp::Function(path) => self.function(op, path, args),
             HostOp::Number(_) | HostOp::Scalar => self.operand(&args[0]),

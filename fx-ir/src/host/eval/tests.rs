@@ -330,8 +330,11 @@ fn tensors_are_the_machines() {
                  host.tensor_of(host.array(1.0, 2.0)), `crate::EPS`, host.field["width"](self)"#,
         &expect!["3i64, true, tensor[3]#1, tensor[2]#2, 1e-5f64, 64i64"],
     );
-    check(r#"yield host.convert["usize"](n), host.convert_or["i8"](300, 7)"#, &expect![""]);
-    check(r#"yield host.convert["u8"](-1)"#, &expect![""]);
+    check(r#"yield host.convert["usize"](n), host.convert_or["i8"](300, 7)"#, &expect!["5usize, 7i8"]);
+    check(
+        r#"yield host.convert["u8"](-1)"#,
+        &expect!["error: panics: out of range integral type conversion attempted"],
+    );
     check(r#"yield host.try_from["f64"](x)"#, &expect!["error: more than one element"]);
     check(r#"%stop = host.return[io](x) ; yield x"#, &expect!["error: leaves the forward with a value of kind tensor"]);
 }
