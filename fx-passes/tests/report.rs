@@ -259,6 +259,51 @@ fn a_forward_that_computes_gradients_gets_no_frozen_type() {
 }
 
 #[test]
+fn a_forward_of_a_trait_of_the_crate_is_not_taken_for_the_layers_own() {
+    const OWN: &str = r#"use fx_runtime::{Module, Tensor, nn, traceable};
+
+pub trait Forward {
+    fn forward(&self, xs: &Tensor) -> Tensor;
+}
+
+impl Forward for nn::Linear {
+    fn forward(&self, xs: &Tensor) -> Tensor {
+        xs.apply(self).relu()
+    }
+}
+
+#[derive(Debug, Module)]
+pub struct InScope { fc: nn::Linear }
+
+#[traceable]
+impl InScope {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        self.fc.forward(xs)
+    }
+}
+
+mod elsewhere {
+    use fx_runtime::{Module, Tensor, nn, nn::Module as _, traceable};
+
+    #[derive(Debug, Module)]
+    pub struct OutOfScope { fc: nn::Linear }
+
+    #[traceable]
+    impl OutOfScope {
+        pub fn forward(&self, xs: &Tensor) -> Tensor {
+            self.fc.forward(xs)
+        }
+    }
+}
+"#;
+    let root = package("own_forward");
+    fs::write(root.join("src/lib.rs"), OWN).unwrap();
+    let report = Build::new().report(&root);
+    let carried: Vec<(&str, bool)> = report.iter().map(|item| (item.name.as_str(), item.carried > 0)).collect();
+    assert_eq!(carried, [("InScope", true), ("OutOfScope", false)]);
+}
+
+#[test]
 fn what_is_only_borrowed_is_not_dropped() {
     let root = package("borrowed");
     Build::new().generate(&root, &root.join("out"));

@@ -154,14 +154,15 @@ pub(super) fn of_impl(
 
 /// Adds what the associated types of the types are that stand for parameters, where their impls are in the crate.
 pub(super) fn add_associated(index: &Index, values: &mut Substitution) {
-    let mut found = Substitution::new();
+    let mut found: BTreeMap<String, Option<proc_macro2::TokenStream>> = BTreeMap::new();
     for one in &index.associated {
         let Some(of) = exact(index, (&one.module, None), &one.of) else { continue };
         let is_it = |value: &proc_macro2::TokenStream| value.to_string().replace(' ', "") == of.replace(' ', "");
         for (name, _) in values.iter().filter(|(_, value)| is_it(value)) {
             let ty = exact(index, (&one.module, Some(&one.of)), &one.ty).and_then(|ty| ty.parse().ok());
-            found.extend(ty.map(|ty| (format!("{name}::{}", one.name), ty)));
+            // Of two of that name the bounds decide, which are not looked at.
+            found.entry(format!("{name}::{}", one.name)).and_modify(|known| *known = None).or_insert(ty);
         }
     }
-    values.extend(found);
+    values.extend(found.into_iter().filter_map(|(name, ty)| Some((name, ty?))));
 }

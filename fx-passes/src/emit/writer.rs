@@ -1,6 +1,6 @@
 //! What one function is printed with: its lines so far, its variables, and how each value is read.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use fx_ir::{Arg, Graph, NodeId, Op, RegionId, Type, host::Yields};
 
@@ -98,15 +98,15 @@ impl<'e, 'a> Writer<'e, 'a> {
 /// For every node the last one of its own region that reads it, by itself or through the regions it owns.
 pub(super) fn last_reads(graph: &Graph) -> HashMap<NodeId, NodeId> {
     let mut last = HashMap::new();
-    let mut lent: HashMap<NodeId, Vec<NodeId>> = HashMap::new();
+    let mut lent: HashMap<NodeId, BTreeSet<NodeId>> = HashMap::new();
     for reader in graph.nodes() {
         let node = graph.node(reader);
         let behind = node.inputs().filter_map(|input| lent.get(&input)).flatten();
-        let read: Vec<NodeId> = node.inputs().chain(behind.copied()).collect();
+        let read: BTreeSet<NodeId> = node.inputs().chain(behind.copied()).collect();
         let is_plain = matches!(&node.ty, Type::Rust(name) if fx_ir::scalar::is_plain(name));
         if !node.ty.is_tensor() && !is_plain {
             let handed_on = || read.iter().filter_map(|input| lent.get(input)).flatten().copied();
-            let borrowed: Vec<NodeId> = match node.op {
+            let borrowed: BTreeSet<NodeId> = match node.op {
                 // The value may be made of references to what the code was given.
                 Op::Rust(_) => read.clone(),
                 _ => node.args.iter().flat_map(borrowed_by).chain(handed_on()).collect(),

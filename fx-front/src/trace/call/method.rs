@@ -1,6 +1,5 @@
 //! Method calls: on layers and structs of the crate, on options and lists, on what is not known.
 
-use fx_ir::LayerRow;
 use fx_ir::{Arg, Effect, HostOp, Op, host};
 use syn::{Expr, spanned::Spanned};
 
@@ -47,16 +46,10 @@ impl Tracer<'_> {
                 return Ok(Val::Some(Box::new(receiver)));
             }
             Ty::Tensor => return self.tensor_method(receiver, call),
-            Ty::Leaf(_) if matches!(name.as_str(), "forward" | "forward_t") => {
-                let args = self.each_value(&call.args)?;
-                return self.forward(&receiver, args, call.span());
-            }
-            ref ty @ Ty::Leaf(_) if self.index.method(ty, &name).is_some() => {
-                return self.struct_method(receiver, call, errors);
-            }
-            Ty::Leaf(kind) if LayerRow::of_type(kind).is_some_and(|row| row.state.is_some()) => {
-                let args = self.each_value(&call.args)?;
-                return self.recurrent(&receiver, &name, call, &args);
+            ty @ Ty::Leaf(_) => {
+                if let Some(value) = self.layer_method(&receiver, &ty, call, errors)? {
+                    return Ok(value);
+                }
             }
             Ty::Struct(_) => return self.struct_method(receiver, call, errors),
             ty @ Ty::Rust(_) if self.index.method(&ty, &name).is_some() || self.is_module_of_crate(&ty, &name) => {
@@ -243,8 +236,6 @@ impl Tracer<'_> {
         let Val::Node(id, ..) = value else { return false };
         match &self.graph.node(*id).op {
             _ if self.facts.unwrapped.contains(id) => true,
-            // What a fallible call in place was made on.
-            _ if self.graph.node(*id).ty.is_tensor() => true,
             Op::Call(_) => true,
             op => op.is_fallible(),
         }

@@ -4,11 +4,11 @@
 //! Nothing is computed where the variable is bound, and what the closures borrow nobody writes to until they are done.
 
 use quote::ToTokens;
-use syn::{Expr, Stmt, visit_mut::VisitMut};
+use syn::{Expr, Stmt, visit::Visit, visit_mut::VisitMut};
 
 use crate::pattern::{self, bound_within};
-use crate::syntax::{bound_names, count_of};
-use crate::trace::desugar::{held_iterator::root, iterator_chain::is_lazy};
+use crate::syntax::{bound_names, count_of, is_compound};
+use crate::trace::desugar::iterator_chain::is_lazy;
 
 /// The statements behind the `let` with the adaptors in place of the variable; `None` if it binds none, or is asked at
 /// several places or in a loop.
@@ -29,10 +29,9 @@ pub(in crate::trace) fn without_lazy(local: &syn::Local, rest: &[Stmt]) -> Optio
     if rest.iter().map(count).sum::<usize>() != 1 {
         return None;
     }
-    // What is copied where the variable is bound may be another number later.
-    let is_next = rest.first().is_some_and(|next| count(next) == 1);
-    let closures = closures_of(chain, is_next)?;
-    if !closures || root(chain).is_none() && !is_next {
+    // What is copied or moved where the variable is bound may be another value later.
+    let is_next = rest.first().is_some_and(|next| count(next) == 1 && !assigns(next));
+    if !closures_of(chain, is_next)? {
         return None;
     }
     let block = syn::Block { brace_token: syn::token::Brace::default(), stmts: rest.to_vec() };
@@ -55,19 +54,44 @@ fn binds(stmt: &Stmt, name: &syn::Ident) -> bool {
     matches!(stmt, Stmt::Local(local) if pattern::bound(&local.pat).iter().any(|bound| name == bound))
 }
 
-/// Whether there are closures among the adaptors; `None` where an adaptor copies something and may not.
-fn closures_of(chain: &Expr, may_copy: bool) -> Option<bool> {
-    let Expr::MethodCall(call) = chain else { return Some(false) };
+/// Whether there are closures among the adaptors; `None` where one has copies of its own, and where something else is
+/// copied or moved and may not be.
+fn closures_of(chain: &Expr, may_move: bool) -> Option<bool> {
+    let Expr::MethodCall(call) = chain else { return may_move.then_some(false) };
     let mut found = false;
     for arg in &call.args {
         match arg {
-            Expr::Closure(closure) if may_copy || closure.capture.is_none() => found = true,
+            Expr::Closure(closure) if closure.capture.is_none() => found = true,
+            Expr::Closure(_) => return None,
             Expr::Lit(_) => {}
-            _ if may_copy => {}
+            _ if may_move => {}
             _ => return None,
         }
     }
-    Some(closures_of(&call.receiver, may_copy)? || found)
+    let borrows = call.method == "iter" && matches!(&*call.receiver, Expr::Path(_) | Expr::Field(_));
+    if borrows {
+        return Some(found);
+    }
+    Some(closures_of(&call.receiver, may_move)? || found)
+}
+
+/// Whether the statement may write to a variable.
+fn assigns(stmt: &Stmt) -> bool {
+    struct Find(bool);
+    impl<'ast> Visit<'ast> for Find {
+        fn visit_expr(&mut self, expr: &'ast Expr) {
+            self.0 |= match expr {
+                Expr::Assign(_) => true,
+                Expr::Binary(binary) => is_compound(&binary.op),
+                Expr::Reference(borrowed) => borrowed.mutability.is_some(),
+                _ => false,
+            };
+            syn::visit::visit_expr(self, expr);
+        }
+    }
+    let mut find = Find(false);
+    find.visit_stmt(stmt);
+    find.0
 }
 
 /// Puts the adaptors in place of the variable, outside of loops and closures.

@@ -112,7 +112,13 @@ impl Tracer<'_> {
         }
         if let (Effect::InPlace(0), Some(receiver)) = (op.effect(), receiver) {
             let value = self.in_place(op, receiver, args, span);
-            return Ok(if name.starts_with("f_") { value.with_ty(Ty::Result(Box::new(Ty::Tensor))) } else { value });
+            if !name.starts_with("f_") {
+                return Ok(value);
+            }
+            if let Some(id) = value.node() {
+                self.facts.set_unwrapped(id);
+            }
+            return Ok(value.with_ty(Ty::Result(Box::new(Ty::Tensor))));
         }
         let base = op.name().split('.').next().unwrap_or(name);
         let ty = result_type(entry);

@@ -150,8 +150,9 @@ impl DirectConv {
         let other = other.map(Tensor::f_contiguous).transpose()?;
         let channels = self.in_channels();
         let elements = i64::try_from(x.numel()).map_err(|_| refused("a product"))?;
-        let small = elements.saturating_mul(self.shape[0]) < TEAM_FROM;
-        let threads = if small { 1 } else { tch::get_num_threads() };
+        let team = tch::get_num_threads();
+        let small = team > 1 && elements.saturating_mul(self.shape[0]) < TEAM_FROM;
+        let threads = if small { 1 } else { team };
         let sizes = [1, channels, elements / channels.max(1), 1, 0];
         let key = Key { sizes, channels_last: true, adds: other.is_some(), post: *post, threads };
         if small {

@@ -88,7 +88,7 @@ impl ResultDiscarded {
         let mut y = xs.apply(&self.layer);
         let _ = y.f_masked_fill_(&y.lt(0.0), 0.5).unwrap();
         let _ = y.relu_();
-        y.f_clamp_(0.1, 0.9).unwrap();
+        let _ = y.f_clamp_(0.1, 0.9).unwrap();
         y
     }
 }

@@ -155,6 +155,7 @@ impl HeldOnce {
         }
     }
 
+    #[allow(for_loops_over_fallibles, reason = "it is what the body is about")]
     pub fn forward(&self, xs: &Tensor) -> Tensor {
         let mut xs = xs.apply(&self.layer);
         for bias in &self.bias {
