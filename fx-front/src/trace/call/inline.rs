@@ -1,11 +1,13 @@
 //! Calls into the crate: a function whose body is known is traced in place.
 
-use fx_ir::{Host, HostOp, Op};
+use fx_ir::{Host, HostOp, LayerRow, Op};
 
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
 use crate::diag::{Code, Severity};
+use crate::frozen;
+use crate::index::{Resolved, is_within};
 use crate::syntax::written_types::typed_params;
 use crate::trace::std_model::method_type::is_text;
 use crate::trace::types::ty::is_copy;
@@ -15,7 +17,6 @@ use crate::trace::{
     entry::signature::{holds_reference, value_type},
     unsupported,
 };
-use crate::{frozen, index::is_within};
 
 /// The parameters, each with what is handed over for it, that are borrowed a place of the caller's.
 fn lent_to(sig: &syn::Signature, receiver: Option<&Val>, args: &[Val]) -> Vec<(String, Val)> {
@@ -217,6 +218,38 @@ impl Tracer<'_> {
             return self.leaf_call(id, fx, Some(&receiver), &args, call.span());
         }
         self.inline_with(id, Some(receiver), args, errors, call.span())
+    }
+
+    /// A method of a layer: its forward, one of a trait of the crate, one of a recurrent layer; `None` for any other.
+    pub(in crate::trace) fn layer_method(
+        &mut self,
+        layer: &Val,
+        ty: &Ty,
+        call: &syn::ExprMethodCall,
+        errors: OnError,
+    ) -> Result<Option<Val>> {
+        let name = call.method.to_string();
+        let is_forward = matches!(name.as_str(), "forward" | "forward_t");
+        if self.index.method(ty, &name).is_some_and(|id| !is_forward || self.has_trait_of(id)) {
+            if !is_forward {
+                return self.struct_method(layer.clone(), call, errors).map(Some);
+            }
+            // The layer's own trait may be in scope as well.
+            return unsupported(call.method.span(), format!("`{name}` of a layer by a trait of the crate"));
+        }
+        let Ty::Leaf(kind) = ty else { return Ok(None) };
+        if !is_forward && LayerRow::of_type(kind).is_none_or(|row| row.state.is_none()) {
+            return Ok(None);
+        }
+        let args = self.each_value(&call.args)?;
+        if is_forward { self.forward(layer, args, call.span()) } else { self.recurrent(layer, &name, call, &args) }
+            .map(Some)
+    }
+
+    /// Whether the trait that a method is of has a name in the module.
+    fn has_trait_of(&self, method: usize) -> bool {
+        let name = self.index.fns[method].of_trait.as_ref();
+        name.is_some_and(|name| matches!(self.index.resolve(self.module(), name), Resolved::Item(..)))
     }
 
     /// Whether the method is `forward_t` of a type that has `forward` alone.

@@ -6,6 +6,7 @@ use syn::spanned::Spanned;
 
 use crate::index::{Name, Resolved};
 use crate::syntax::path_text;
+use crate::trace::std_model::convert::is_whole;
 use crate::trace::types::ty::is_untyped;
 use crate::trace::{
     OnError, Result, Tracer, Ty, Val,
@@ -139,6 +140,46 @@ impl Tracer<'_> {
             }
             _ => None,
         }
+    }
+
+    /// `i64::try_from(n)` of a whole number, a `Result`; `None` for any other call.
+    fn converted(&mut self, of: &str, number: &syn::Expr) -> Result<Option<Val>> {
+        let Some(value) = self.whole_number(of, number)? else { return Ok(None) };
+        let args = vec![self.operand(&value, number.span())?];
+        let ty = Ty::Result(Box::new(Ty::Rust(of.to_owned())));
+        Ok(Some(self.host_node(HostOp::Convert(of.to_owned()), args, "converted", ty, number.span())))
+    }
+
+    /// `i64::try_from(n).unwrap_or(other)` of whole numbers; `None` for any other call.
+    pub(in crate::trace) fn converted_or(&mut self, call: &syn::ExprMethodCall) -> Result<Option<Val>> {
+        let (syn::Expr::Call(inner), "unwrap_or") = (&*call.receiver, call.method.to_string().as_str()) else {
+            return Ok(None);
+        };
+        let (syn::Expr::Path(path), Some(number), Some(other)) = (&*inner.func, inner.args.first(), call.args.first())
+        else {
+            return Ok(None);
+        };
+        let text = path_text(&path.path);
+        let Some(of) = text.strip_suffix("::try_from") else { return Ok(None) };
+        let Some(value) = self.whole_number(of, number)? else { return Ok(None) };
+        let other = self.expr(other)?;
+        let args = vec![self.operand(&value, number.span())?, self.operand(&other, call.span())?];
+        let ty = Ty::Rust(of.to_owned());
+        Ok(Some(self.host_node(HostOp::ConvertOr(of.to_owned()), args, "converted", ty, call.span())))
+    }
+
+    /// The number, if it is a whole one and so is the type; what else it is, nothing has been traced of.
+    fn whole_number(&mut self, of: &str, number: &syn::Expr) -> Result<Option<Val>> {
+        if !fx_ir::scalar::is_integer(of) {
+            return Ok(None);
+        }
+        let mark = self.checkpoint();
+        let value = self.expr(number)?.behind();
+        if is_whole(&value) {
+            return Ok(Some(value));
+        }
+        self.rollback(mark);
+        Ok(None)
     }
 
     /// `Tensor::cat(&[a, b], 1)`, and `Tensor::relu(&x)` for `x.relu()`.

@@ -40,7 +40,7 @@ pub(in crate::trace) fn consumed(call: &ExprMethodCall, around: &dyn Surrounding
             Some(Chain::Loop(Accumulation { variables, each }))
         }
         (IteratorMethod::Position, [Expr::Closure(closure)]) if is_plain_closure(closure, 1) => {
-            (!has_effects(over, around)).then(|| Chain::Loop(position(call, closure)))
+            (!has_effects(over, around)).then(|| Chain::Loop(first_number(call, closure)))
         }
         (IteratorMethod::TryFold, [init, Expr::Closure(closure)])
             if is_plain_closure(closure, 2) && around.error_leaves() =>
@@ -72,7 +72,7 @@ pub(in crate::trace) fn consumed(call: &ExprMethodCall, around: &dyn Surrounding
 }
 
 /// `xs.iter().position(|x| ..)`: the number of the first element that the loop finds.
-fn position(call: &ExprMethodCall, closure: &syn::ExprClosure) -> Accumulation {
+fn first_number(call: &ExprMethodCall, closure: &syn::ExprClosure) -> Accumulation {
     let (span, over) = (call.method.span(), &call.receiver);
     let (item, test) = (plain(&closure.inputs[0]), &closure.body);
     let each = parse_quote_spanned!(span=> for (fx_number, #item) in #over.enumerate() {

@@ -112,13 +112,7 @@ impl Tracer<'_> {
         }
         if let (Effect::InPlace(0), Some(receiver)) = (op.effect(), receiver) {
             let value = self.in_place(op, receiver, args, span);
-            if !name.starts_with("f_") {
-                return Ok(value);
-            }
-            if let Some(id) = value.node() {
-                self.facts.set_unwrapped(id);
-            }
-            return Ok(value.with_ty(Ty::Result(Box::new(Ty::Tensor))));
+            return Ok(if name.starts_with("f_") { self.as_result(value) } else { value });
         }
         let base = op.name().split('.').next().unwrap_or(name);
         let ty = result_type(entry);
@@ -134,6 +128,14 @@ impl Tracer<'_> {
             }
             _ => value,
         }
+    }
+
+    /// The tensor as the `Result` of a call in place, which is taken off by itself.
+    fn as_result(&mut self, value: Val) -> Val {
+        if let Some(id) = value.node() {
+            self.facts.set_unwrapped(id);
+        }
+        value.with_ty(Ty::Result(Box::new(Ty::Tensor)))
     }
 
     /// On a tensor that nobody else can see, an in-place op is the op itself, and its variable the result.
