@@ -4,10 +4,10 @@
 //! Nothing is computed where the variable is bound, and what the closures borrow nobody writes to until they are done.
 
 use quote::ToTokens;
-use syn::{Expr, Stmt, visit::Visit, visit_mut::VisitMut};
+use syn::{Expr, Stmt, visit_mut::VisitMut};
 
 use crate::pattern::{self, bound_within};
-use crate::syntax::{bound_names, count_of, is_compound};
+use crate::syntax::{bound_names, count_of, targets::each_target};
 use crate::trace::desugar::iterator_chain::is_lazy;
 
 /// The statements behind the `let` with the adaptors in place of the variable; `None` if it binds none, or is asked at
@@ -34,7 +34,7 @@ pub(in crate::trace) fn without_lazy(local: &syn::Local, rest: &[Stmt]) -> Optio
     if !closures_of(chain, is_next)? {
         return None;
     }
-    let block = syn::Block { brace_token: syn::token::Brace::default(), stmts: rest.to_vec() };
+    let block = block_of(rest);
     let own = bound_names(chain);
     let is_hidden = |name: &String| ident != name && !own.contains(name) && count_of(chain.to_token_stream(), name) > 0;
     if bound_within(&block).iter().any(is_hidden) {
@@ -75,23 +75,18 @@ fn closures_of(chain: &Expr, may_move: bool) -> Option<bool> {
     Some(closures_of(&call.receiver, may_move)? || found)
 }
 
-/// Whether the statement may write to a variable.
+/// Whether the statement writes to a variable.
 fn assigns(stmt: &Stmt) -> bool {
-    struct Find(bool);
-    impl<'ast> Visit<'ast> for Find {
-        fn visit_expr(&mut self, expr: &'ast Expr) {
-            self.0 |= match expr {
-                Expr::Assign(_) => true,
-                Expr::Binary(binary) => is_compound(&binary.op),
-                Expr::Reference(borrowed) => borrowed.mutability.is_some(),
-                _ => false,
-            };
-            syn::visit::visit_expr(self, expr);
-        }
-    }
-    let mut find = Find(false);
-    find.visit_stmt(stmt);
-    find.0
+    let block = block_of(std::slice::from_ref(stmt));
+    let mut found = false;
+    each_target(&Expr::Block(syn::ExprBlock { attrs: Vec::new(), label: None, block }), &|_| false, &mut |_| {
+        found = true;
+    });
+    found
+}
+
+fn block_of(stmts: &[Stmt]) -> syn::Block {
+    syn::Block { brace_token: syn::token::Brace::default(), stmts: stmts.to_vec() }
 }
 
 /// Puts the adaptors in place of the variable, outside of loops and closures.
