@@ -1,7 +1,7 @@
 //! `fx-bench`: one model, ready to be timed by a script on the other end of stdin and stdout.
 //!
 //! `FX_VARIANT` chooses the generated forward (`frozen`, the default) or the model's own (`eager`), and what the first was
-//! frozen with (`tuned`, `graphs`, `composed`, `direct`, `contiguous`), or the graph of the live model (`frozen_graph`,
+//! frozen with (`tuned`, `graphs`, `best`, `composed`, `direct`, `contiguous`), or the graph of the live model (`frozen_graph`,
 //! `interpreted`).
 
 use std::error::Error;

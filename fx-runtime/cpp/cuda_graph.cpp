@@ -1,4 +1,8 @@
-// CUDA graphs of libtorch behind plain C functions: what libtorch offers as C++ classes alone.
+// CUDA graphs in libtorch's pools of memory, behind plain C functions.
+//
+// libtorch's own class also records the random generators of a device: a thread that draws while another one records is
+// refused, and every draw of the process once a recording has come to nothing. A forward that draws is not recorded here,
+// so that graphs are CUDA's own, and memory alone is libtorch's.
 //
 // Every function returns 0, or 1 after it has written what went wrong to `why`. No exception leaves this file.
 
@@ -10,6 +14,7 @@
 #include <cstdio>
 #include <exception>
 #include <optional>
+#include <stdexcept>
 
 namespace {
 
@@ -32,16 +37,26 @@ struct Pool {
 };
 
 struct Graph {
-  at::cuda::CUDAGraph graph;
+  // What was recorded; null until then.
+  cudaGraphExec_t recorded = nullptr;
   c10::DeviceIndex device = 0;
-  // What it is recorded into.
+  // What it is recorded into, and which it is a user of while it lives.
   c10::MempoolId_t pool = {0, 0};
+  bool uses_pool = false;
   bool is_recording = false;
   // While recording: the stream to go back to.
   std::optional<c10::cuda::CUDAStream> outside;
   // The last use of the graph's buffers, on whichever stream it was.
   c10::cuda::CUDAEvent used;
 };
+
+void check(cudaError_t status) {
+  if (status != cudaSuccess) {
+    // Or the next call that asks would be told of it again.
+    cudaGetLastError();
+    throw std::runtime_error(cudaGetErrorString(status));
+  }
+}
 
 template <typename F>
 int guarded(char* why, size_t room, F body) {
@@ -56,19 +71,28 @@ int guarded(char* why, size_t room, F body) {
   return 1;
 }
 
-// Where a recording comes to nothing, libtorch's allocators go on as if it lasted, and refuse the next one.
-void abandon(Graph* graph) {
-  const auto device = graph->device;
-  const auto pool = graph->pool;
-  // Each throws where libtorch has come as far as that by itself.
-  guarded(nullptr, 0, [&] {
-    c10::cuda::CUDACachingAllocator::endAllocateToPool(device, pool);
-    c10::cuda::CUDACachingAllocator::releasePool(device, pool);
-  });
-  guarded(nullptr, 0, [&] {
-    at::getHostAllocator(at::kCUDA)->end_allocate_to_pool(pool);
-    at::getHostAllocator(at::kCUDA)->release_pool(pool);
-  });
+// What the present stream allocates goes to the pool, whose user the graph becomes.
+void begin_allocations(Graph* graph, c10::cuda::CUDAStream stream) {
+  graph->uses_pool = true;
+  const auto raw = stream.stream();
+  c10::cuda::CUDACachingAllocator::beginAllocateToPool(
+      graph->device, graph->pool, [raw](cudaStream_t other) { return other == raw; });
+  const auto own = stream.unwrap();
+  at::getHostAllocator(at::kCUDA)->begin_allocate_to_pool(graph->pool, [own](c10::Stream other) { return other == own; });
+}
+
+void end_allocations(Graph* graph) {
+  c10::cuda::CUDACachingAllocator::endAllocateToPool(graph->device, graph->pool);
+  at::getHostAllocator(at::kCUDA)->end_allocate_to_pool(graph->pool);
+}
+
+void leave_pool(Graph* graph) {
+  if (!graph->uses_pool) {
+    return;
+  }
+  graph->uses_pool = false;
+  guarded(nullptr, 0, [&] { c10::cuda::CUDACachingAllocator::releasePool(graph->device, graph->pool); });
+  guarded(nullptr, 0, [&] { at::getHostAllocator(at::kCUDA)->release_pool(graph->pool); });
 }
 
 } // namespace
@@ -77,7 +101,7 @@ extern "C" {
 
 // The version of these functions.
 int fx_shim_version() {
-  return 2;
+  return 3;
 }
 
 // A pool of memory that graphs may share.
@@ -119,12 +143,14 @@ int fx_graph_enter(const Pool* pool, Graph** out, char* why, size_t room) {
 // Records what this thread gives to the device from now on, instead of running it.
 int fx_graph_begin(Graph* graph, char* why, size_t room) {
   return guarded(why, room, [&] {
-    // libtorch records the present device's stream.
     const c10::cuda::CUDAGuard guard(graph->device);
+    const auto stream = c10::cuda::getCurrentCUDAStream(graph->device);
+    begin_allocations(graph, stream);
     try {
-      graph->graph.capture_begin(graph->pool, cudaStreamCaptureModeThreadLocal);
+      check(cudaStreamBeginCapture(stream.stream(), cudaStreamCaptureModeThreadLocal));
     } catch (...) {
-      abandon(graph);
+      end_allocations(graph);
+      leave_pool(graph);
       throw;
     }
     graph->is_recording = true;
@@ -136,10 +162,19 @@ int fx_graph_end(Graph* graph, char* why, size_t room) {
   return guarded(why, room, [&] {
     const c10::cuda::CUDAGuard guard(graph->device);
     graph->is_recording = false;
+    cudaGraph_t recorded = nullptr;
+    const auto status = cudaStreamEndCapture(c10::cuda::getCurrentCUDAStream(graph->device).stream(), &recorded);
+    end_allocations(graph);
     try {
-      graph->graph.capture_end();
+      check(status);
+      if (recorded == nullptr) {
+        throw std::runtime_error("nothing was recorded");
+      }
+      const auto made = cudaGraphInstantiateWithFlags(&graph->recorded, recorded, 0);
+      cudaGraphDestroy(recorded);
+      check(made);
     } catch (...) {
-      abandon(graph);
+      leave_pool(graph);
       throw;
     }
   });
@@ -167,7 +202,10 @@ int fx_graph_wait(Graph* graph, char* why, size_t room) {
 
 // Runs what was recorded, on the present stream.
 int fx_graph_replay(Graph* graph, char* why, size_t room) {
-  return guarded(why, room, [&] { graph->graph.replay(); });
+  return guarded(why, room, [&] {
+    const c10::cuda::CUDAGuard guard(graph->device);
+    check(cudaGraphLaunch(graph->recorded, c10::cuda::getCurrentCUDAStream(graph->device).stream()));
+  });
 }
 
 // Notes that the graph's buffers are in use up to this point of the present stream.
@@ -181,6 +219,10 @@ void fx_graph_free(Graph* graph) {
     fx_graph_end(graph, nullptr, 0);
   }
   fx_graph_leave(graph, nullptr, 0);
+  if (graph->recorded != nullptr) {
+    cudaGraphExecDestroy(graph->recorded);
+  }
+  leave_pool(graph);
   try {
     delete graph;
   } catch (...) {

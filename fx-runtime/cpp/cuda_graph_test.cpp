@@ -9,12 +9,18 @@
 #include <utility>
 
 enum cudaStreamCaptureMode { cudaStreamCaptureModeThreadLocal };
+enum cudaError_t { cudaSuccess, cudaErrorStreamCaptureInvalidated };
 using cudaStream_t = int;
+using cudaGraph_t = int*;
+using cudaGraphExec_t = int*;
 
 namespace c10 {
 using DeviceIndex = signed char;
 using MempoolId_t = std::pair<unsigned long long, unsigned long long>;
-struct Stream {};
+struct Stream {
+  int id;
+  bool operator==(const Stream& other) const { return id == other.id; }
+};
 struct Device {
   DeviceIndex of;
   DeviceIndex index() const { return of; }
@@ -53,6 +59,8 @@ namespace c10::cuda {
 struct CUDAStream {
   DeviceIndex device;
   int id;
+  int stream() const { return id; }
+  Stream unwrap() const { return {id}; }
 };
 struct CUDAEvent {
   void record(CUDAStream) {}
@@ -87,37 +95,41 @@ HostAllocator* getHostAllocator(DeviceType) {
 }
 namespace cuda {
 c10::MempoolId_t graph_pool_handle() { return {0, 1}; }
-struct CUDAGraph {
-  c10::MempoolId_t id;
-  bool ended = false;
-
-  void capture_begin(c10::MempoolId_t pool, cudaStreamCaptureMode) {
-    if (streams[present] == 0) throw std::runtime_error("the default stream of the present device");
-    id = pool;
-    on_device.begin(id);
-    on_host.begin(id);
-  }
-  void capture_end() {
-    if (fails) throw std::runtime_error("something was not permitted");
-    on_device.end(id);
-    on_host.end(id);
-    ended = true;
-  }
-  void replay() {}
-  ~CUDAGraph() {
-    if (!ended) return;
-    on_device.release(id);
-    on_host.release(id);
-  }
-};
 } // namespace cuda
 } // namespace at
+
+// Which stream is recorded, and how many graphs and recordings there are.
+static int recorded_stream, graphs, recordings;
+
+cudaError_t cudaGetLastError() { return cudaSuccess; }
+const char* cudaGetErrorString(cudaError_t) { return "something was not permitted"; }
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
+  if (stream == 0) return cudaErrorStreamCaptureInvalidated;
+  recorded_stream = stream;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
+  const bool is_it = stream == recorded_stream;
+  recorded_stream = 0;
+  if (fails || !is_it) return cudaErrorStreamCaptureInvalidated;
+  *graph = &graphs;
+  graphs++;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* recorded, cudaGraph_t, unsigned long long) {
+  *recorded = &recordings;
+  recordings++;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphDestroy(cudaGraph_t) { graphs--; return cudaSuccess; }
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t) { recordings--; return cudaSuccess; }
+cudaError_t cudaGraphLaunch(cudaGraphExec_t, cudaStream_t) { return cudaSuccess; }
 
 #include "cuda_graph.cpp"
 
 static char why[64];
 
-static void check(bool holds, const char* what) {
+static void expect(bool holds, const char* what) {
   if (holds) return;
   std::printf("%s: %s\n", what, why);
   std::exit(1);
@@ -125,30 +137,31 @@ static void check(bool holds, const char* what) {
 
 static bool record(const Pool* pool, bool comes_to_something) {
   Graph* graph = nullptr;
-  check(fx_graph_enter(pool, &graph, why, sizeof why) == 0, "enter");
+  expect(fx_graph_enter(pool, &graph, why, sizeof why) == 0, "enter");
   fails = !comes_to_something;
   const bool begun = fx_graph_begin(graph, why, sizeof why) == 0;
   const bool ended = begun && fx_graph_end(graph, why, sizeof why) == 0;
   fails = false;
-  check(fx_graph_leave(graph, why, sizeof why) == 0, "leave");
+  expect(fx_graph_leave(graph, why, sizeof why) == 0, "leave");
   fx_graph_free(graph);
-  check(present == 0 && streams[1] == 0, "the thread is where it was");
+  expect(present == 0 && streams[1] == 0, "the thread is where it was");
   return ended;
 }
 
 int main() {
   Pool* pool = nullptr;
-  check(fx_pool_new(1, &pool, why, sizeof why) == 0, "a pool");
-  check(record(pool, true), "a graph on another device than the present one");
-  check(record(pool, true), "a graph in a pool that the last one has left");
-  check(!record(pool, false), "a recording that comes to nothing");
-  check(record(pool, true), "a graph after that");
+  expect(fx_pool_new(1, &pool, why, sizeof why) == 0, "a pool");
+  expect(record(pool, true), "a graph on another device than the present one");
+  expect(record(pool, true), "a graph in a pool that the last one has left");
+  expect(!record(pool, false), "a recording that comes to nothing");
+  expect(record(pool, true), "a graph after that");
   Graph* graph = nullptr;
-  check(fx_graph_enter(pool, &graph, why, sizeof why) == 0, "enter");
-  check(fx_graph_begin(graph, why, sizeof why) == 0, "begin");
+  expect(fx_graph_enter(pool, &graph, why, sizeof why) == 0, "enter");
+  expect(fx_graph_begin(graph, why, sizeof why) == 0, "begin");
   fx_graph_free(graph);
-  check(streams[1] == 0 && on_device.are_idle(1) && on_host.are_idle(1), "nothing goes on after the forward unwinds");
-  check(handed_out == 1, "all is recorded on one stream");
+  expect(streams[1] == 0 && on_device.are_idle(1) && on_host.are_idle(1), "nothing goes on after the forward unwinds");
+  expect(handed_out == 1, "all is recorded on one stream");
   fx_pool_free(pool);
-  check(on_device.are_idle(0) && on_host.are_idle(0), "the pool is let go");
+  expect(on_device.are_idle(0) && on_host.are_idle(0), "the pool is let go");
+  expect(graphs == 0 && recordings == 0, "and so is all that was recorded");
 }

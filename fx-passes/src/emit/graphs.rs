@@ -1,10 +1,11 @@
 //! A forward that can be recorded as a CUDA graph says so first thing, and `warm_up` records it before it is needed.
 //!
 //! Recorded work is repeated, the Rust around it is not. So only a forward whose inputs and outputs are tensors, and
-//! which writes to nothing and does nothing besides, is recorded.
+//! which writes to nothing, waits for nothing and does nothing besides, is recorded.
 
 use fx_front::{index::Ty, trace::Param};
-use fx_ir::{Binding, Bindings, Effect, NodeId};
+use fx_ir::catalog::{self, Flags};
+use fx_ir::{Binding, Bindings, Effect, HostOp, NodeId, Op};
 
 use super::{Emitter, labels, signature::param_name, value::Value};
 
@@ -121,15 +122,17 @@ impl Emitter<'_> {
             return Err(format!("the result, `{}`, is not of tensors alone", output.written));
         }
         let bindings = Bindings::of(self.inlined, signature.has_receiver);
-        match self.inlined.nodes().into_iter().find(|&id| self.has_side_effect(id, &bindings)) {
-            Some(id) => Err(format!("{} is more than a computation", self.described(id))),
-            None => Ok(self.inputs().unwrap_or_default()),
+        let is_called = |id: &NodeId| bindings.get(*id) == Binding::Call;
+        for id in self.inlined.nodes().into_iter().filter(is_called) {
+            let op = &self.inlined.node(id).op;
+            if matches!(op.effect(), Effect::Io | Effect::State | Effect::InPlace(_)) {
+                return Err(format!("{} is more than a computation", self.described(id)));
+            }
+            if waits(op) {
+                return Err(format!("{} waits for the device, to read what it has computed", self.described(id)));
+            }
         }
-    }
-
-    fn has_side_effect(&self, id: NodeId, bindings: &Bindings) -> bool {
-        let effect = self.inlined.node(id).op.effect();
-        bindings.get(id) == Binding::Call && matches!(effect, Effect::Io | Effect::State | Effect::InPlace(_))
+        Ok(self.inputs().unwrap_or_default())
     }
 
     fn described(&self, id: NodeId) -> String {
@@ -140,6 +143,17 @@ impl Emitter<'_> {
             None => format!("`{label}`"),
         }
     }
+}
+
+/// Returns whether an op's result, or its shape, is decided by the values in a tensor.
+fn waits(op: &Op) -> bool {
+    let entry = match (op, op.host()) {
+        (Op::Call(id), _) => id.entry(),
+        // A method that yields a number.
+        (_, Some(HostOp::Method(name))) => catalog::lookup(name),
+        _ => None,
+    };
+    entry.is_some_and(|entry| entry.flags.has(Flags::DATA_DEPENDENT))
 }
 
 /// The line that makes an example of a tensor, and how the call is given it.

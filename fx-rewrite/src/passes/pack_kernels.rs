@@ -15,8 +15,10 @@ use crate::pass::{Changed, Pass, PassContext};
 
 /// The runtime's functions that make a query and a mask ready for kernels that know no mask as it is written, and those
 /// that attend with the mask as it is.
-const ATTENTION: [(&str, &str); 2] =
-    [("attention::added", "attention::attend_added"), ("attention::filled", "attention::attend_filled")];
+const ATTENTION: [(&str, &str); 2] = [("attention::added", "attention::attend_added"), ("attention::filled", FILLED)];
+const FILLED: &str = "attention::attend_filled";
+/// The last with a mask that hides what comes behind each query.
+const FUTURE: &str = "attention::attend_future";
 
 /// See the module.
 #[derive(Clone, Copy, Debug)]
@@ -198,6 +200,8 @@ fn attend(graph: &mut Graph, id: NodeId) -> bool {
     let (key, value, scale) = (by_ref(key), by_ref(value), float(scale));
     let (function, mut args) = match (&prepared, mask) {
         (Some(Prepared { function, args, .. }), _) => {
+            let mask = args.get(1).and_then(Arg::base).filter(|_| *function == FILLED);
+            let function = if mask.is_some_and(|mask| is_future(graph, mask)) { &FUTURE } else { function };
             let (query, rest) = args.split_first().unwrap_or((query, &[]));
             let rest = rest.iter().map(float);
             (*function, [query.clone(), key, value].into_iter().chain(rest).collect::<Vec<Arg>>())
@@ -214,6 +218,13 @@ fn attend(graph: &mut Graph, id: NodeId) -> bool {
         let _ = graph.erase_node(part);
     }
     true
+}
+
+/// Returns whether a mask is everything above the diagonal: `ones(..).triu(1)`.
+fn is_future(graph: &Graph, mask: NodeId) -> bool {
+    let node = graph.node(mask);
+    let ([Arg::Node(whole), Arg::Int(1)], Op::Call(ops::TRIU)) = (&node.args[..], &node.op) else { return false };
+    matches!(&graph.node(*whole).op, Op::Call(op) if op.entry().is_some_and(|entry| entry.method == "ones"))
 }
 
 /// Query and mask that were made ready for kernels that know no mask as it is written.
@@ -382,6 +393,29 @@ mod tests {
                   %sm = tuple_get[1](%s) : tensor  @ m.rs:3
                   %c = host.runtime["attention::attend", fallible](host.ref(%sq), host.ref(k), host.ref(k), host.some(host.ref(%sm)), false, 0.5) : tensor  @ m.rs:3 by pack-kernels
                   yield %c, %sm
+                }"#]],
+        );
+    }
+
+    #[test]
+    fn a_mask_above_the_diagonal_is_known() {
+        check(
+            PackKernels,
+            r#"graph f(q: tensor, options: tensor) {
+              %o = ones([4, 4], options) : tensor @ m.rs:1
+              %m = triu(%o, 1) : tensor @ m.rs:1
+              %r = host.runtime["attention::filled", fallible](host.ref(q), host.ref(%m), -10000) : (tensor, tensor) @ m.rs:2
+              %rq = tuple_get[0](%r) : tensor @ m.rs:2
+              %rm = tuple_get[1](%r) : tensor @ m.rs:2
+              %b = scaled_dot_product_attention(%rq, q, q, %rm, 0.0, false, 0.5, false) : tensor @ m.rs:2
+              yield %b
+            }"#,
+            &expect![[r#"
+                graph f(q: tensor, options: tensor) {
+                  %o = ones([4, 4], options) : tensor  @ m.rs:1
+                  %m = triu(%o, 1) : tensor  @ m.rs:1
+                  %b = host.runtime["attention::attend_future", fallible](host.ref(q), host.ref(q), host.ref(q), host.ref(%m), -10000.0, 0.5) : tensor  @ m.rs:2 by pack-kernels
+                  yield %b
                 }"#]],
         );
     }

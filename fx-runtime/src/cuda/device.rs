@@ -1,4 +1,8 @@
-//! Recording with libtorch's own CUDA graphs.
+//! Recording on a device, into libtorch's memory.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, PoisonError};
 
 use tch::{Device, TchError};
 
@@ -36,8 +40,13 @@ impl OnDevice {
 /// Calls of the forward before it is recorded: the first sets up libraries, the second lays weights out for the shape.
 const WARM_UPS: usize = 2;
 
+/// Streams are handed out in turns, so that two models may have the same; what one of them runs would be recorded by the
+/// other.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
 impl Recorder for OnDevice {
     fn record(&self, forward: &mut dyn FnMut(Phase) -> Result<()>) -> Result<Recorded> {
+        let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let mut graph = DeviceGraph::enter(&self.pool).map_err(failed)?;
         let outcome = record_on(&mut graph, forward);
         // Whatever happened, the thread goes back to the stream that it came from.
@@ -58,14 +67,23 @@ fn record_on(graph: &mut DeviceGraph, forward: &mut dyn FnMut(Phase) -> Result<(
     if let Err(reason) = graph.begin() {
         return Ok(Some(reason));
     }
-    let ran = forward(Phase::Recording);
+    // It ran before, so what stops it now is the recording: an error, or a panic of code that was not understood.
+    let ran = catch_unwind(AssertUnwindSafe(|| forward(Phase::Recording)));
     let ended = graph.end();
     Ok(match (ran, ended) {
-        // It ran before, so what stops it now is the recording; the error names node and line.
-        (Err(error), _) => Some(error.to_string()),
-        (Ok(()), Err(reason)) => Some(reason),
-        (Ok(()), Ok(())) => None,
+        (Err(panic), _) => Some(words(panic.as_ref())),
+        // It names node and line.
+        (Ok(Err(error)), _) => Some(error.to_string()),
+        (Ok(Ok(())), Err(reason)) => Some(reason),
+        (Ok(Ok(())), Ok(())) => None,
     })
+}
+
+/// The first line of what a panic says.
+fn words(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+    let line = text.unwrap_or("a panic").lines().next().unwrap_or_default();
+    line.split("\\n").next().unwrap_or(line).to_owned()
 }
 
 impl Recording for DeviceGraph {

@@ -2,7 +2,7 @@
 //!
 //! A forward of a small model is a hundred kernels of a few microseconds each, and the processor takes longer to start
 //! them than the device to run them. A CUDA graph is started as one. [`graphs`] keeps one for each shape of inputs;
-//! [`device`] records them with libtorch's own class, which [`shim`] makes reachable. [`compile`] turns CUDA C into
+//! [`device`] records them into libtorch's memory, which [`shim`] makes reachable. [`compile`] turns CUDA C into
 //! kernels for the device at hand.
 
 mod cache;

@@ -1,13 +1,13 @@
-//! CUDA graphs of libtorch, through the small C++ library that [`crate::cuda`] finds.
+//! CUDA graphs in libtorch's memory, through the small C++ library that [`crate::cuda`] finds.
 //!
-//! libtorch has no C entry points for them, and its class cannot be called without C++: it throws.
+//! libtorch has no C entry points for its pools of memory, and they cannot be called without C++: they throw.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::path::Path;
 use std::ptr::{self, NonNull};
 
 /// The functions' version that the types below were written for.
-const VERSION: c_int = 2;
+const VERSION: c_int = 3;
 
 type Raw = *mut c_void;
 type Told = (*mut c_char, usize);

@@ -97,8 +97,16 @@ impl Driver {
         Ok(handle)
     }
 
+    /// The context that libtorch works in on a device, which is kept for good.
+    pub(super) fn primary_context(&self, device: usize) -> Result<Pointer, String> {
+        let mut context = ptr::null_mut();
+        // SAFETY: the callee writes the context.
+        self.check(unsafe { (self.retain)(&raw mut context, self.handle(device)?) })?;
+        Ok(context)
+    }
+
     /// Runs `f` in the context of a device.
-    fn within<R>(&self, context: Pointer, f: impl FnOnce() -> Result<R, String>) -> Result<R, String> {
+    pub(super) fn within<R>(&self, context: Pointer, f: impl FnOnce() -> Result<R, String>) -> Result<R, String> {
         // SAFETY: the context is a primary one that is never released.
         self.check(unsafe { (self.push)(context) })?;
         let result = f();
@@ -142,9 +150,7 @@ impl Loaded {
     pub(crate) fn new(device: usize, name: &str, cubin: &[u8]) -> Result<Self, String> {
         let driver = driver()?;
         let name = CString::new(name).map_err(|_| "the kernel's name has a NUL byte".to_owned())?;
-        let mut context = ptr::null_mut();
-        // SAFETY: the callee writes the context, which is kept for good.
-        driver.check(unsafe { (driver.retain)(&raw mut context, driver.handle(device)?) })?;
+        let context = driver.primary_context(device)?;
         driver.within(context, || {
             let (mut module, mut function) = (ptr::null_mut(), ptr::null_mut());
             // SAFETY: the bytes are alive during the call, and a piece of machine code says itself how long it is.

@@ -43,6 +43,14 @@ pub(crate) fn clone_in(tensor: &Tensor, format: MemoryFormat) -> Result<Tensor, 
     CLONE.tensor(&[tensor.into(), format.into()])
 }
 
+/// `act(bias + x · weight)` of matrices: gelu in its tanh approximation, else relu. tch's method of that name hands the
+/// choice over as the factor of the bias.
+pub(crate) fn addmm_activation(bias: &Tensor, x: &Tensor, weight: &Tensor, is_gelu: bool) -> Result<Tensor, TchError> {
+    static ADDMM: Known = Known::new("aten::_addmm_activation");
+    let one = || Value::from(1_i64);
+    ADDMM.tensor(&[bias.into(), x.into(), weight.into(), one(), one(), is_gelu.into()])
+}
+
 /// Whether oneDNN computes in bf16 on this CPU.
 pub(crate) fn onednn_has_bf16() -> bool {
     static ANSWER: OnceLock<bool> = OnceLock::new();

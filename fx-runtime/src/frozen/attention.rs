@@ -23,6 +23,8 @@ pub(crate) enum Mask<'a> {
     Added(&'a Tensor),
     /// Booleans; where they hold the score is this number, as it is written.
     Filled(&'a Tensor, f64),
+    /// The same of booleans that are known to hold above the diagonal of a matrix, and nowhere else.
+    Future(&'a Tensor, f64),
 }
 
 /// `softmax(query · keyᵀ · scale + mask) · value`; a mask of booleans says which keys are seen, and `is_causal` that none
@@ -89,6 +91,21 @@ pub fn attend_filled(
     masked(Factors::F32, [query, key, value], Mask::Filled(mask, fill), scale.into())
 }
 
+/// The same with a mask that is known to be everything above the diagonal of a matrix, which kernels for GPUs need not read.
+///
+/// # Errors
+/// What libtorch reports.
+pub fn attend_future(
+    query: &Tensor,
+    key: &Tensor,
+    value: &Tensor,
+    future: &Tensor,
+    fill: f64,
+    scale: impl Into<Option<f64>>,
+) -> Result<Tensor> {
+    masked(Factors::F32, [query, key, value], Mask::Future(future, fill), scale.into())
+}
+
 /// Attention whose factors may be rounded.
 pub(crate) fn masked(factors: Factors, operands: [&Tensor; 3], mask: Mask<'_>, scale: Option<f64>) -> Result<Tensor> {
     if let Some(result) = on_the_cpu(factors, operands, mask, scale) {
@@ -98,16 +115,24 @@ pub(crate) fn masked(factors: Factors, operands: [&Tensor; 3], mask: Mask<'_>, s
     match mask {
         Mask::Nothing => by_libtorch(operands, None, false, scale),
         Mask::Causal => by_libtorch(operands, None, true, scale),
+        Mask::Future(mask, _) if is_causal(operands, mask) => by_libtorch(operands, None, true, scale),
         Mask::Given(mask) => by_libtorch(operands, Some(mask), false, scale),
         Mask::Added(mask) => {
             let (query, mask) = added(query, mask)?;
             by_libtorch([&query, key, value], Some(&mask), false, scale)
         }
-        Mask::Filled(mask, fill) => {
+        Mask::Filled(mask, fill) | Mask::Future(mask, fill) => {
             let (query, mask) = filled(query, mask, fill)?;
             by_libtorch([&query, key, value], Some(&mask), false, scale)
         }
     }
+}
+
+/// Returns whether a mask over a matrix hides of so many keys those that stand behind each of as many queries: a mask of one
+/// row or column stands for others, of which it hides nothing.
+fn is_causal([query, key, _]: [&Tensor; 3], mask: &Tensor) -> bool {
+    let length = |operand: &Tensor| operand.size().iter().rev().nth(1).copied();
+    matches!(mask.size()[..], [rows, columns] if rows == columns && [query, key].map(length) == [Some(rows); 2])
 }
 
 /// By the kernel of ours; none where it does not take the operands.
@@ -133,7 +158,7 @@ fn on_the_cpu(
             converted = mask.f_to_kind(Kind::Float).ok()?;
             ours::Mask::Added(&converted, f32::NAN)
         }
-        Mask::Filled(mask, fill) => ours::Mask::Filled(mask, narrow(fill)),
+        Mask::Filled(mask, fill) | Mask::Future(mask, fill) => ours::Mask::Filled(mask, narrow(fill)),
     };
     attend_on_the_cpu(operands, mask, narrow(scale), factors)
 }
@@ -290,7 +315,7 @@ fn written([query, key, value]: [&Tensor; 3], mask: Option<&Tensor>, scale: Opti
 mod tests {
     use tch::{Device, Kind, Tensor};
 
-    use super::{attend, attend_added, attend_filled, mask_kind};
+    use super::{attend, attend_added, attend_filled, attend_future, by_libtorch, is_causal, mask_kind};
 
     /// Attention written out, in f64.
     fn written(q: &Tensor, k: &Tensor, v: &Tensor, mask: impl Fn(Tensor) -> Tensor) -> Tensor {
@@ -396,5 +421,20 @@ mod tests {
         }
         let q = numbers([1, 2, 3, 4], 0.0);
         assert!(attend(&q, &q.narrow(3, 0, 2), &q, None, false, None).is_err());
+    }
+
+    #[test]
+    fn what_stands_behind_is_hidden_as_by_its_mask() {
+        let [q, k, v] = [0.1, 0.2, 0.3].map(|phase| numbers([2, 3, 6, 8], phase).to_kind(Kind::Float));
+        let future = Tensor::ones([6, 6], (Kind::Bool, Device::Cpu)).triu(1);
+        let wanted = attend_filled(&q, &k, &v, &future, f64::NEG_INFINITY, 0.5).unwrap();
+        assert_same(&attend_future(&q, &k, &v, &future, f64::NEG_INFINITY, 0.5).unwrap(), &wanted, 1e-6);
+        assert!(is_causal([&q, &k, &v], &future));
+        assert_same(&by_libtorch([&q, &k, &v], None, true, Some(0.5)).unwrap(), &wanted, 1e-5);
+        // One query of many keys, of which nothing is hidden.
+        let (one, none) = (q.narrow(2, 0, 1), future.narrow(0, 0, 1).narrow(1, 0, 1));
+        assert!(!is_causal([&one, &k, &v], &none));
+        let wanted = attend(&one, &k, &v, None, false, 0.5).unwrap();
+        assert_same(&attend_future(&one, &k, &v, &none, f64::NEG_INFINITY, 0.5).unwrap(), &wanted, 1e-6);
     }
 }

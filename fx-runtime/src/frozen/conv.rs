@@ -243,6 +243,10 @@ impl Conv {
                     if let Some(y) = fused.add_relu(x, other, &self.params) {
                         return Ok(y);
                     }
+                    return fused.plain.in_one_pass(x, &self.params, Some(other), self.act);
+                }
+                Kernel::Cudnn(Fused { plain, .. }) | Kernel::OnePass(plain) => {
+                    return plain.in_one_pass(x, &self.params, Some(other), self.act);
                 }
                 _ => {}
             }
@@ -252,7 +256,7 @@ impl Conv {
 
     fn convolve(&self, kernel: &Kernel, x: &Tensor, call: &Call, act: Activation) -> Result<Tensor, Error> {
         if self.is_direct(call) {
-            return Ok(self.compute(kernel, x, act)?);
+            return self.compute(kernel, x, act);
         }
         let batched = if self.is_batched(call) { x.shallow_clone() } else { x.f_unsqueeze(0)? };
         let padded = match &self.border {
@@ -264,30 +268,31 @@ impl Conv {
     }
 
     /// A batched input with at least one element in the result, padded where there is a border.
-    fn compute(&self, kernel: &Kernel, x: &Tensor, act: Activation) -> Result<Tensor, TchError> {
-        match kernel {
-            Kernel::Cpu(conv) if self.axes() > 1 => conv.run(x, act),
+    fn compute(&self, kernel: &Kernel, x: &Tensor, act: Activation) -> Result<Tensor, Error> {
+        Ok(match kernel {
+            Kernel::Cpu(conv) if self.axes() > 1 => conv.run(x, act)?,
             // Back in the default order, since operators over one axis know no other.
-            Kernel::Cpu(conv) => conv.run(&x.f_unsqueeze(2)?, act)?.f_squeeze_dim(2)?.f_contiguous(),
-            Kernel::Matrix(conv) => conv.run(x, None, act),
+            Kernel::Cpu(conv) => conv.run(&x.f_unsqueeze(2)?, act)?.f_squeeze_dim(2)?.f_contiguous()?,
+            Kernel::Matrix(conv) => conv.run(x, None, act)?,
             Kernel::Cudnn(fused) if act == Activation::Relu && act.may_fuse(&self.non_finite) => {
                 match fused.relu(x, &self.params) {
-                    Some(y) => Ok(y),
-                    None => act.apply(fused.plain.convolution(x, &self.params)?),
+                    Some(y) => y,
+                    None => fused.plain.in_one_pass(x, &self.params, None, act)?,
                 }
             }
-            Kernel::Cudnn(Fused { plain, .. }) | Kernel::Composed(plain) => {
-                act.apply(plain.convolution(x, &self.params)?)
+            Kernel::Cudnn(Fused { plain, .. }) | Kernel::OnePass(plain) => {
+                plain.in_one_pass(x, &self.params, None, act)?
             }
-        }
+            Kernel::Composed(plain) => act.apply(plain.convolution(x, &self.params)?)?,
+        })
     }
 
     /// Nothing to compute, or nothing that can be: libtorch gives the empty result, or says what is wrong. The weight
     /// only has to have the right shape.
-    fn without_work(&self, x: &Tensor) -> Result<Tensor, TchError> {
+    fn without_work(&self, x: &Tensor) -> Result<Tensor, Error> {
         let kind = x.f_kind()?;
         let weight = Tensor::f_zeros([1], (kind, x.device()))?.f_expand(&self.weight_shape, false)?;
-        self.params.convolution(x, &weight, None)
+        Ok(self.params.convolution(x, &weight, None)?)
     }
 }
 

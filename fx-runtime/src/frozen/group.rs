@@ -116,7 +116,7 @@ fn composed<G: Group<I, N, O>, const I: usize, const N: usize, const O: usize>(
 }
 
 /// In one pass over memory; none where there may be something that it cannot do, or does slower.
-fn in_one_pass<G: Group<I, N, O>, const I: usize, const N: usize, const O: usize>(
+pub(super) fn in_one_pass<G: Group<I, N, O>, const I: usize, const N: usize, const O: usize>(
     inputs: [&Tensor; I],
     numbers: &[Number; N],
 ) -> Option<Result<[Tensor; O], Error>> {

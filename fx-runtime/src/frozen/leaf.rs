@@ -4,14 +4,14 @@ use std::fmt;
 
 use tch::{Kind, Tensor};
 
-use super::Frame;
 use super::coded_table::CodedTable;
 use super::select::is_coded;
+use super::{Frame, norm};
 use crate::nn::sealed::Held;
 use crate::nn::{self, Layer};
 use crate::qparams::WeightFormat;
 use crate::saved::{Loader, Saver, State};
-use crate::{Error, Result};
+use crate::{Backend, Error, Result};
 
 /// A copy of a layer on the frame's device and in its dtype, which computes as in inference.
 ///
@@ -19,6 +19,8 @@ use crate::{Error, Result};
 pub struct Leaf<L: Layer> {
     form: Form<L>,
     type_name: &'static str,
+    /// Whether kernels of ours may take the place of libtorch's operators.
+    by_kernels: bool,
 }
 
 /// What a layer computes with.
@@ -40,16 +42,17 @@ impl<L: Layer> Leaf<L> {
     /// A tensor that cannot be moved; in a `Sequential`, a layer of the user's that is not [`crate::Module`].
     pub fn new(frame: &Frame, layer: &L) -> Result<Self, Error> {
         if let Some(table) = coded(frame, layer)? {
-            return Ok(Self { form: Form::Coded(table), type_name: layer.type_name() });
+            return Ok(Self { form: Form::Coded(table), type_name: layer.type_name(), by_kernels: true });
         }
         let copy = layer.placed(&mut |tensor| Ok(frame.param(tensor)?.shallow_clone()))?;
         copy.eval();
-        Ok(Self::of(copy))
+        Ok(Self::of(frame, copy))
     }
 
     /// Takes over a layer whose tensors are in place.
-    fn of(layer: L) -> Self {
-        Self { type_name: layer.type_name(), form: Form::Held(L::Held::hold(layer)) }
+    fn of(frame: &Frame, layer: L) -> Self {
+        let by_kernels = frame.target().backend != Backend::Composed;
+        Self { type_name: layer.type_name(), form: Form::Held(L::Held::hold(layer)), by_kernels }
     }
 
     /// Applies the layer.
@@ -59,7 +62,13 @@ impl<L: Layer> Leaf<L> {
     /// What libtorch refuses.
     pub fn run(&self, xs: &Tensor) -> Result<Tensor, Error> {
         match &self.form {
-            Form::Held(held) => Ok(held.run(xs)?),
+            Form::Held(held) => {
+                let norm = |layer: &L| layer.as_any().downcast_ref().and_then(|norm| norm::on_gpu(norm, xs));
+                match self.by_kernels.then(|| held.with(norm)).flatten() {
+                    Some(found) => found,
+                    None => Ok(held.run(xs)?),
+                }
+            }
             Form::Coded(table) => table.run(xs),
         }
     }
@@ -102,9 +111,10 @@ impl<L: Layer + State> State for Leaf<L> {
     fn load(from: &mut Loader) -> Result<Self> {
         if from.has_choice() && from.choice()? == CODED {
             let table = CodedTable::load(from)?;
-            return Ok(Self { form: Form::Coded(table), type_name: "Embedding" });
+            return Ok(Self { form: Form::Coded(table), type_name: "Embedding", by_kernels: true });
         }
-        L::load(from).map(Self::of)
+        let layer = L::load(from)?;
+        Ok(Self::of(from.frame(), layer))
     }
 }
 

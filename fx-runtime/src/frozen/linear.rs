@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tch::{TchError, Tensor};
 
-use self::kernel::{Kernel, layer};
+use self::kernel::{Kernel, by_lt, layer, lt_activation};
 use super::accepts::Accepts;
 use super::select::{LinearChoice, Rows};
 use super::{Activation, Frame, Leaf, fold};
@@ -230,6 +230,10 @@ impl Linear {
         same: bool,
     ) -> Result<Tensor, Error> {
         match kernel {
+            Kernel::Lt(packed) if same => {
+                let act = lt_activation(self.act, self.act.may_fuse(&self.non_finite));
+                return Ok(by_lt(packed, x, &self.result_sizes(facts), Some(other), act)?);
+            }
             Kernel::Matrix(matrix) if same && !facts.sizes().contains(&0) => {
                 return Ok(matrix.run(x, &self.result_sizes(facts), Some(other), self.act)?);
             }
@@ -252,6 +256,10 @@ impl Linear {
             Kernel::OneDnn(packed) => {
                 let (post, rest) = act.fused_if(act.may_fuse(&self.non_finite));
                 rest.apply(packed.run(x, &self.result_sizes(facts), &post)?)
+            }
+            Kernel::Lt(packed) => {
+                let act = lt_activation(act, act.may_fuse(&self.non_finite));
+                by_lt(packed, x, &self.result_sizes(facts), None, act)
             }
             Kernel::CublasLt { plain, transposed } if act == self.act && act.may_fuse(&self.non_finite) => {
                 plain.cublas(x, transposed, &self.result_sizes(facts), act)

@@ -40,6 +40,7 @@ mod lists;
 mod matrix;
 mod methods;
 pub mod norm;
+mod one_pass;
 mod part;
 pub mod prelude;
 mod product;

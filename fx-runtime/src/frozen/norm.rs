@@ -1,10 +1,38 @@
-//! What a norm that is part of a group reads of its layer.
+//! What a norm that is part of a group reads of its layer, and one that stands alone on a GPU.
+
+#![allow(clippy::inline_always, reason = "as in a group that is generated")]
 
 use tch::{Device, Tensor};
 
+use super::group::{Group, Number, PointwiseOps, in_one_pass};
 use super::{Frame, fold};
 use crate::Error;
 use crate::nn::{BatchNorm, LayerNorm};
+
+/// A norm over the last axis by a kernel that reads each row once, where `xs` is on a GPU; none where there is no such kernel.
+pub(super) fn on_gpu(norm: &LayerNorm, xs: &Tensor) -> Option<Result<Tensor, Error>> {
+    let (Some(weight), Some(bias), [_]) = (&norm.ws, &norm.bs, &norm.normalized_shape[..]) else { return None };
+    if !xs.device().is_cuda() || xs.size().last() != norm.normalized_shape.last() {
+        return None;
+    }
+    let eps = [Number::from(norm.config.eps)];
+    let found = in_one_pass::<Alone, 3, 1, 1>([xs, weight, bias], &eps)?;
+    Some(found.map(|[ys]| ys))
+}
+
+/// A layer norm, as a group.
+struct Alone;
+
+impl Group<3, 1, 1> for Alone {
+    const OPTIMIZED: bool = true;
+    const REDUCTIONS: usize = 2;
+    type Results = Tensor;
+
+    #[inline(always)]
+    fn lanes<L: PointwiseOps>([x, weight, bias]: [L; 3], [eps]: [L::Number; 1]) -> [L; 1] {
+        [x.layer_norm(Some(weight), Some(bias), eps)]
+    }
+}
 
 /// The layer's factors; ones of the frame's dtype where it has none.
 ///

@@ -57,6 +57,8 @@ pub(super) enum ConvChoice {
     Winograd,
     /// cuDNN with relu fused.
     Cudnn,
+    /// ATen's convolution without a bias, then bias, addition and activation in one pass.
+    OnePass,
     /// ATen's convolution, then the rest.
     Composed,
 }
@@ -72,7 +74,9 @@ pub(super) enum LinearChoice {
     Dots,
     /// oneDNN, packed weight, activation or addition fused.
     OneDnn,
-    /// cuBLAS with bias and activation fused.
+    /// cuBLASLt, bias, addition and activation fused, by the kernel that it proposes at this place.
+    Lt(u8),
+    /// cuBLASLt through libtorch, with bias and activation fused.
     CublasLt,
     /// ATen's linear, then the rest.
     Composed,
@@ -192,6 +196,7 @@ impl Target {
             (ConvChoice::Winograd, packs && tiles),
             (ConvChoice::OneDnn, packs),
             (ConvChoice::Cudnn, self.on_cuda() && axes == 2 && !transposed && act == Activation::Relu),
+            (ConvChoice::OnePass, self.on_cuda()),
             (ConvChoice::Composed, true),
             (ConvChoice::Mkl, elements.is_some()),
         ])
@@ -218,6 +223,8 @@ impl Target {
             OneDnnCall::Operator => SHIM_LINEAR_FROM,
         };
         let dots = self.dots() && UnpackedWeight::takes(shape);
+        // In f32 libtorch's switches say how exact a product is.
+        let lt = self.on_cuda() && self.kind != Kind::Float;
         // cuBLASLt's GELU is the tanh approximation.
         let cublas = self.on_cuda() && has_bias && matches!(act, Activation::Relu | Activation::GeluTanh);
         those_of(&[
@@ -226,6 +233,7 @@ impl Target {
             (LinearChoice::Dots, dots && shared && elements >= DOTS_FROM),
             (LinearChoice::OneDnn, onednn && elements >= onednn_from),
             (LinearChoice::Dots, dots && !shared && !self.cpu.mkl && elements < ONEDNN_LINEAR_FROM),
+            (LinearChoice::Lt(0), lt),
             (LinearChoice::CublasLt, cublas),
             (LinearChoice::Composed, true),
             (LinearChoice::Mkl(rows.unwrap_or(Rows::USUAL)), mkl),
@@ -233,6 +241,9 @@ impl Target {
             (LinearChoice::Amx, amx),
             (LinearChoice::OneDnn, onednn),
             (LinearChoice::Dots, dots),
+            (LinearChoice::Lt(1), lt),
+            (LinearChoice::Lt(2), lt),
+            (LinearChoice::Lt(3), lt),
         ])
     }
 }
@@ -255,6 +266,7 @@ impl fmt::Display for ConvChoice {
             Self::OneDnn => "oneDNN",
             Self::Winograd => "oneDNN or Winograd",
             Self::Cudnn => "cuDNN",
+            Self::OnePass => "ATen, then one pass",
             Self::Composed => "ATen",
         })
     }
@@ -264,7 +276,7 @@ impl FromStr for ConvChoice {
     type Err = Unknown;
 
     fn from_str(text: &str) -> Result<Self, Unknown> {
-        let all = [Self::Mkl, Self::OneDnn, Self::Winograd, Self::Cudnn, Self::Composed];
+        let all = [Self::Mkl, Self::OneDnn, Self::Winograd, Self::Cudnn, Self::OnePass, Self::Composed];
         all.into_iter().find(|choice| choice.to_string() == text).ok_or(Unknown)
     }
 }
@@ -277,6 +289,7 @@ impl fmt::Display for LinearChoice {
             Self::Mkl(Rows::USUAL) => f.write_str("MKL"),
             Self::Mkl(Rows(rows)) => write!(f, "MKL for {rows} rows"),
             Self::OneDnn => f.write_str("oneDNN"),
+            Self::Lt(place) => write!(f, "cuBLASLt {}", place + 1),
             Self::CublasLt => f.write_str("cuBLASLt"),
             Self::Composed => f.write_str("ATen"),
             Self::Coded(format) => write!(f, "{format}"),
@@ -293,6 +306,7 @@ impl FromStr for LinearChoice {
             return rows.parse().map(|rows: i64| Self::Mkl(Rows::of(rows))).map_err(|_| Unknown);
         }
         let all = [Self::Amx, Self::Mkl(Rows::USUAL), Self::Dots, Self::OneDnn, Self::CublasLt, Self::Composed];
+        let all = all.into_iter().chain((0..4).map(Self::Lt)).collect::<Vec<_>>();
         all.into_iter().find(|choice| choice.to_string() == text).ok_or(Unknown)
     }
 }
@@ -370,17 +384,18 @@ mod tests {
 
     #[test]
     fn cuda_fuses_relu_in_two_dimensions() {
+        use ConvChoice::{Composed, Cudnn, OnePass};
         let cuda = target(Device::Cuda(0), Kind::Half);
-        assert_eq!(cuda.conv(convolution(2, false, Activation::Relu)), [ConvChoice::Cudnn, ConvChoice::Composed]);
+        assert_eq!(cuda.conv(convolution(2, false, Activation::Relu)), [Cudnn, OnePass, Composed]);
         for layer in [
             convolution(2, true, Activation::Relu),
             convolution(3, false, Activation::Relu),
             convolution(2, false, Activation::Silu),
         ] {
-            assert_eq!(cuda.conv(layer), [ConvChoice::Composed], "{layer:?}");
+            assert_eq!(cuda.conv(layer), [OnePass, Composed], "{layer:?}");
         }
         let double = target(Device::Cuda(0), Kind::Double);
-        assert_eq!(double.conv(convolution(2, false, Activation::Relu)), [ConvChoice::Composed]);
+        assert_eq!(double.conv(convolution(2, false, Activation::Relu)), [Composed]);
     }
 
     #[test]
@@ -484,9 +499,8 @@ mod tests {
 
     #[test]
     fn names_read_back() {
-        for choice in
-            [ConvChoice::Mkl, ConvChoice::OneDnn, ConvChoice::Winograd, ConvChoice::Cudnn, ConvChoice::Composed]
-        {
+        use ConvChoice::{Cudnn, OnePass, Winograd};
+        for choice in [ConvChoice::Mkl, ConvChoice::OneDnn, Winograd, Cudnn, OnePass, ConvChoice::Composed] {
             assert_eq!(choice.to_string().parse::<ConvChoice>().unwrap(), choice);
         }
         for choice in [

@@ -48,8 +48,10 @@ pub(super) fn call(name: &str, args: &[Value]) -> Result<Value> {
         "attention::attend_added" => {
             attention::masked(factors, [given(0)?, given(1)?, given(2)?], Mask::Added(given(3)?), number(4))?
         }
-        "attention::attend_filled" => {
-            let mask = Mask::Filled(given(3)?, number(4).ok_or_else(wrong)?);
+        "attention::attend_filled" | "attention::attend_future" => {
+            let (mask, fill) = (given(3)?, number(4).ok_or_else(wrong)?);
+            let is_future = name == "attention::attend_future";
+            let mask = if is_future { Mask::Future(mask, fill) } else { Mask::Filled(mask, fill) };
             attention::masked(factors, [given(0)?, given(1)?, given(2)?], mask, number(5))?
         }
         "attention::added" => return Ok(attention::added(given(0)?, given(1)?)?.value()),

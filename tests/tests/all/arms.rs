@@ -1,6 +1,6 @@
 //! What stands around an `if` or a `match` is fused in its arms, whichever arm the live model takes.
 
-use fx_runtime::{Device, Kind, nn};
+use fx_runtime::{Kind, nn};
 use fx_tests::arms::{LayerScale, Projected, Shortcut};
 
 use crate::folding::{agrees, compare};
@@ -17,7 +17,7 @@ macro_rules! forward {
 /// A model that `new` makes, frozen, against the same in f64.
 fn agrees_with<S: Subject>(new: impl Fn(&nn::Path) -> S, shape: &[i64]) {
     let made = |kind: Kind| {
-        let mut vs = nn::VarStore::new(Device::Cpu);
+        let mut vs = nn::VarStore::new(values::device());
         let model = {
             let _alone = values::chance();
             new(&vs.root())

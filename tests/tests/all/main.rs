@@ -7,6 +7,7 @@
 
 mod arms;
 mod bad_input;
+mod cuda_graphs;
 mod determinism;
 mod differential;
 mod effects;

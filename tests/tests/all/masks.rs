@@ -1,6 +1,6 @@
 //! Masked attention is one op, and a query that sees nothing comes out as it does eagerly, NaN included.
 
-use fx_runtime::{Device, Freeze, Kind, Tensor, nn};
+use fx_runtime::{Freeze, Kind, Tensor, nn};
 use fx_tests::masks::{Added, Extended, Infinite, Large, Least, Small};
 
 use crate::values::{self, tensor};
@@ -19,7 +19,7 @@ macro_rules! attentions {
 /// Eager against frozen under a mask.
 macro_rules! agree {
     ($model:ident, $mask:expr) => {{
-        let vs = nn::VarStore::new(Device::Cpu);
+        let vs = nn::VarStore::new(values::device());
         let model = {
             let _alone = values::chance();
             $model::new(&vs.root())
@@ -38,8 +38,8 @@ macro_rules! agree {
 
 /// Masks of what is hidden: of some keys, of all of them from one query, of all from a whole sequence, of no axis but keys.
 fn hidden() -> Vec<Tensor> {
-    let zeros = |shape: &[i64]| Tensor::zeros(shape, (Kind::Bool, Device::Cpu));
-    let causal = Tensor::ones([5, 5], (Kind::Bool, Device::Cpu)).triu(1);
+    let zeros = |shape: &[i64]| Tensor::zeros(shape, (Kind::Bool, values::device()));
+    let causal = Tensor::ones([5, 5], (Kind::Bool, values::device())).triu(1);
     let row = causal.copy();
     let _ = row.get(2).fill_(1);
     let sequence = zeros(&[2, 1, 1, 5]);
@@ -92,7 +92,7 @@ fn added_or_missing() {
 #[test]
 fn zeros_and_ones() {
     assert_eq!(attentions!("Extended"), 1);
-    let seen = Tensor::from_slice2(&[[1i64, 1, 1, 0, 0], [0, 0, 0, 0, 0]]);
+    let seen = Tensor::from_slice2(&[[1i64, 1, 1, 0, 0], [0, 0, 0, 0, 0]]).to_device(values::device());
     for seen in [seen.shallow_clone(), seen.ones_like()] {
         agree!(Extended, &seen);
         agree!(Extended, &seen.to_kind(Kind::Bool));

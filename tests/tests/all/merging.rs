@@ -1,6 +1,6 @@
 //! Layers on one input become one where that is right; factors and leading batch norms become weights.
 
-use fx_runtime::{Device, Kind, nn};
+use fx_runtime::{Kind, nn};
 use fx_tests::leading::{LeadingFlat, LeadingNorm, Scaled};
 use fx_tests::merging::{Attention, Gated, Heads};
 
@@ -52,7 +52,7 @@ fn only_layers_that_are_called_once_on_the_same_value() {
 fn a_batch_norm_in_front_of_a_convolution() {
     agrees::<LeadingNorm>(&[2, 4, 8, 9]);
     let padded = |kind: Kind| {
-        let mut vs = nn::VarStore::new(Device::Cpu);
+        let mut vs = nn::VarStore::new(values::device());
         let model = {
             let _alone = values::chance();
             LeadingNorm::padded(&vs.root(), 1)

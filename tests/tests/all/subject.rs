@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::path::Path;
 
-use fx_runtime::{Device, Error, Freeze, Kind, Module, Tensor, nn};
+use fx_runtime::{Error, Freeze, Kind, Module, Tensor, nn};
 use fx_tests::{arms, constant, convolutions, dense, effects, folding, leading, merging, pointwise, residual, rules};
 
 use crate::values;
@@ -125,9 +125,9 @@ subjects! {
     effects::InputInPlace => InputInPlaceFrozen: forward, try_forward();
 }
 
-/// A model in `kind` on the CPU, with the weights that its tensors' names stand for.
+/// A model in `kind` on the tested device, with the weights that its tensors' names stand for.
 pub(crate) fn model<S: Subject>(kind: Kind) -> S {
-    let mut vs = nn::VarStore::new(Device::Cpu);
+    let mut vs = nn::VarStore::new(values::device());
     let model = {
         let _alone = values::chance();
         S::fresh(&vs.root())
@@ -139,7 +139,7 @@ pub(crate) fn model<S: Subject>(kind: Kind) -> S {
 
 /// The same weights, rounded to `kind`, in f64: what a model in `kind` would compute if it computed without rounding.
 pub(crate) fn exact<S: Subject>(kind: Kind) -> S {
-    let mut vs = nn::VarStore::new(Device::Cpu);
+    let mut vs = nn::VarStore::new(values::device());
     let model = {
         let _alone = values::chance();
         S::fresh(&vs.root())

@@ -10,12 +10,24 @@ pub(crate) fn chance() -> MutexGuard<'static, ()> {
     GENERATOR.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Where models and their inputs are: on the first GPU if `FX_TEST_DEVICE` is `cuda`, else on the CPU.
+///
+/// `NVIDIA_TF32_OVERRIDE=0` has to be set for it: products of ten bits agree to three digits.
+pub(crate) fn device() -> Device {
+    if std::env::var_os("FX_TEST_DEVICE").is_none_or(|name| name != "cuda") {
+        return Device::Cpu;
+    }
+    let device = fx_runtime::cuda_if_available();
+    assert!(device.is_cuda(), "FX_TEST_DEVICE asks for a GPU:\n{}", fx_runtime::capabilities());
+    device
+}
+
 /// `sin` of something irregular, scaled to a variance of 1; a function of shape and `seed` alone.
 pub(crate) fn tensor(shape: &[i64], seed: f64) -> Tensor {
     let count = shape.iter().product::<i64>();
     let steps = Tensor::arange(count, (Kind::Double, Device::Cpu));
     let values = ((steps * 12.9898 + seed * 78.233 + 1.0).sin() * 43_758.545_3).frac() * 3f64.sqrt();
-    values.reshape(shape).to_kind(Kind::Float)
+    values.reshape(shape).to_kind(Kind::Float).to_device(device())
 }
 
 /// Word numbers below `bound`.
@@ -52,8 +64,22 @@ pub(crate) fn difference(found: &Tensor, expected: &Tensor) -> f64 {
 
 /// The bytes of a tensor's values, in row-major order.
 pub(crate) fn bytes(tensor: &Tensor) -> Vec<u8> {
-    let tensor = tensor.to_kind(Kind::Float).contiguous();
+    let tensor = tensor.to_kind(Kind::Float).contiguous().to_device(Device::Cpu);
     let mut bytes = vec![0; tensor.numel() * 4];
     tensor.copy_data_u8(&mut bytes, tensor.numel());
     bytes
+}
+
+/// Whether two results, as [`bytes`] gives them, are the same: to the last bit on the CPU, within what an order of additions
+/// makes of them on a GPU, whose kernels add in any.
+pub(crate) fn is_same(found: &[u8], expected: &[u8]) -> bool {
+    if device() == Device::Cpu {
+        return found == expected;
+    }
+    let numbers = |bytes: &[u8]| -> Vec<f32> {
+        bytes.as_chunks().0.iter().map(|number| f32::from_le_bytes(*number)).collect()
+    };
+    let (found, expected) = (numbers(found), numbers(expected));
+    let largest = expected.iter().fold(0.0, |largest: f32, number| largest.max(number.abs()));
+    found.len() == expected.len() && found.iter().zip(&expected).all(|(a, b)| (a - b).abs() <= 1e-5 * largest)
 }

@@ -1,8 +1,8 @@
 //! The same pass on a GPU: CUDA C that goes over memory, around a function that computes one element.
 //!
-//! A thread takes the elements of one load of 16 bytes and goes on by the size of the grid. What lies otherwise than the
-//! results is read element by element, where the way through it says. The source depends on the function, the dtype, and
-//! which inputs lie otherwise; lengths and steps are arguments.
+//! A thread takes the elements of one load of 16 bytes, a pack, and goes on by the size of the grid. What lies otherwise
+//! than the results is read where the way through it says: in one load where a pack lies in a row there too, else element
+//! by element. The source depends on the function, the dtype, and how the inputs are read; lengths and steps are arguments.
 
 pub(crate) mod rows;
 mod source;
@@ -40,14 +40,27 @@ pub(crate) enum Stored {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Case {
     pub(crate) stored: Stored,
-    /// Of each input, whether it lies as the results do.
-    pub(crate) is_linear: Vec<bool>,
+    /// How each input is read.
+    pub(crate) reads: Vec<Read>,
     /// How many axes the way through the other inputs has.
     pub(crate) rank: usize,
     /// How many elements a thread loads at once.
     pub(crate) width: usize,
     /// Whether elements count in 32 bits, in which a GPU divides faster.
     pub(crate) is_small: bool,
+}
+
+/// How a thread reads the pack of an input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Read {
+    /// In one load; the input lies as the results do.
+    Linear,
+    /// In one load; the input lies otherwise, but for the elements of a pack.
+    Row,
+    /// As one element, which is that of the whole pack.
+    Once,
+    /// Element by element.
+    Each,
 }
 
 impl Stored {
@@ -89,9 +102,20 @@ impl Case {
         let is_aligned = |input: &Operand<'_>| (input.address as usize).is_multiple_of(LOAD);
         let mut linear = inputs.iter().zip(walk.is_linear).filter(|(_, is_linear)| *is_linear);
         let width = if linear.all(|(input, _)| is_aligned(input)) { LOAD / stored.bytes() } else { 1 };
+        let reads = inputs.iter().enumerate().map(|(input, operand)| {
+            let (inner, outer) = (walk.axes[0], &walk.axes[1..walk.rank]);
+            let is_whole = width > 1 && inner.0.is_multiple_of(width);
+            let keeps_to_loads = |(_, steps): &(usize, [isize; I])| steps[input] % width.cast_signed() == 0;
+            match inner.1[input] {
+                _ if walk.is_linear[input] => Read::Linear,
+                0 if is_whole => Read::Once,
+                1 if is_whole && is_aligned(operand) && outer.iter().all(keeps_to_loads) => Read::Row,
+                _ => Read::Each,
+            }
+        });
         Some(Self {
             stored,
-            is_linear: walk.is_linear.to_vec(),
+            reads: reads.collect(),
             rank: walk.rank,
             width,
             is_small: i32::try_from(walk.count).is_ok(),

@@ -10,6 +10,7 @@ use crate::frame::Target;
 use crate::frame::layout::channels_last_of;
 use crate::frame::non_finite::NonFinite;
 use crate::frame::tune::Packed;
+use crate::frozen::one_pass::after_product;
 use crate::frozen::select::{ConvChoice, ConvLayer};
 use crate::frozen::{Activation, ConvParams};
 use crate::{Error, MemoryFormat};
@@ -20,6 +21,7 @@ pub(super) enum Kernel {
     /// Windows of one pixel.
     Matrix(Box<MatrixConv>),
     Cudnn(Fused),
+    OnePass(Plain),
     Composed(Plain),
 }
 
@@ -55,7 +57,11 @@ impl Kernel {
             _ => Param::copied(weight)?,
         };
         let plain = Plain { weight, bias: bias.map(Param::copied).transpose()? };
-        Ok(Some(if choice == ConvChoice::Cudnn { Self::Cudnn(Fused::new(plain)) } else { Self::Composed(plain) }))
+        Ok(Some(match choice {
+            ConvChoice::Cudnn => Self::Cudnn(Fused::new(plain)),
+            ConvChoice::OnePass => Self::OnePass(plain),
+            _ => Self::Composed(plain),
+        }))
     }
 
     /// Weight and bias as they were packed, the weight perhaps with an axis of length 1 more.
@@ -64,7 +70,7 @@ impl Kernel {
         Ok(match self {
             Self::Cpu(conv) => (conv.dense_weight()?, conv.bias().map(copied)),
             Self::Matrix(conv) => conv.dense()?,
-            Self::Cudnn(Fused { plain, .. }) | Self::Composed(plain) => {
+            Self::Cudnn(Fused { plain, .. }) | Self::OnePass(plain) | Self::Composed(plain) => {
                 (plain.weight.shallow_clone(), plain.bias.as_ref().map(copied))
             }
         })
@@ -79,12 +85,29 @@ impl Packed for Kernel {
             Self::Cpu(conv) => conv.choice(),
             Self::Matrix(_) => ConvChoice::Mkl,
             Self::Cudnn(_) => ConvChoice::Cudnn,
+            Self::OnePass(_) => ConvChoice::OnePass,
             Self::Composed(_) => ConvChoice::Composed,
         }
     }
 }
 
 impl Plain {
+    /// `act(conv(x) + bias + other)`, all that follows the product in one pass.
+    pub(super) fn in_one_pass(
+        &self,
+        x: &Tensor,
+        params: &ConvParams,
+        other: Option<&Tensor>,
+        act: Activation,
+    ) -> Result<Tensor, Error> {
+        let y = params.convolution(x, &self.weight, None)?;
+        let axes = self.weight.dim() - 2;
+        // A number for each channel, over the axes behind it.
+        let of_channels = |bias: &Param| bias.f_reshape([&[-1][..], &vec![1; axes]].concat());
+        let bias = self.bias.as_ref().map(of_channels).transpose()?;
+        after_product(y, bias.as_ref(), other, act)
+    }
+
     pub(super) fn convolution(&self, x: &Tensor, params: &ConvParams) -> Result<Tensor, TchError> {
         params.convolution(x, &self.weight, self.bias.as_deref())
     }

@@ -6,7 +6,7 @@ use tch::{Device, Kind};
 use super::super::oracle::frame;
 use super::*;
 use crate::Freeze;
-use crate::ffi::pointwise::device;
+use crate::ffi::pointwise::device::{self, Read};
 
 /// `impl Group` as the printer writes it.
 macro_rules! groups {
@@ -27,6 +27,7 @@ macro_rules! groups {
 }
 
 mod compiled;
+mod on_device;
 mod rows;
 
 groups! {
@@ -64,8 +65,8 @@ groups! {
     Mixed<2, 1, 1> -> Tensor = |[x, y], [weight]| { [x.lerp(y, weight)] };
 }
 
-/// Numbers in a fixed order that looks random.
-struct Dice(u64);
+/// Numbers in a fixed order that looks random, and tensors of them on a device.
+struct Dice(u64, Device);
 
 impl Dice {
     fn number(&mut self) -> u32 {
@@ -100,10 +101,12 @@ impl Dice {
         let mut values: Vec<f64> = Vec::new();
         for _ in 0..sizes.iter().product::<i64>() {
             let plain = f64::from(self.number() % (1 << 20)) / f64::from(1 << 17) - 4.0;
-            let odd = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -0.0, 1e-30, -1e30, 88.0, -104.0];
+            // On a GPU `ATen`'s clamp makes 0 of -0, by which another result is divided.
+            let zero = if self.1 == Device::Cpu { -0.0 } else { 0.0 };
+            let odd = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, zero, 1e-30, -1e30, 88.0, -104.0];
             values.push(if self.below(40) == 0 { self.of(&odd) } else { plain });
         }
-        let dense = Tensor::from_slice(&values).to_kind(kind).reshape(sizes);
+        let dense = Tensor::from_slice(&values).to_kind(kind).to_device(self.1).reshape(sizes);
         let rank = i64::try_from(sizes.len()).unwrap();
         match self.below(5) {
             0 if rank > 1 => {
@@ -177,13 +180,23 @@ fn compare(what: &str, found: &Tensor, by_aten: &Tensor, exact: &Tensor, roundin
     }
 }
 
-/// Many random calls; how many of them took the loop.
+/// Many random calls on the CPU; how many of them took the loop.
 fn check<G: Group<I, N, O>, const I: usize, const N: usize, const O: usize>(
     rounding: Rounding,
     kind: Kind,
     calls: usize,
 ) -> usize {
-    let (mut dice, mut looped) = (Dice(I as u64 * 31 + O as u64), 0);
+    check_on::<G, I, N, O>(Device::Cpu, rounding, kind, calls)
+}
+
+/// The same on a device.
+fn check_on<G: Group<I, N, O>, const I: usize, const N: usize, const O: usize>(
+    device: Device,
+    rounding: Rounding,
+    kind: Kind,
+    calls: usize,
+) -> usize {
+    let (mut dice, mut looped) = (Dice(I as u64 * 31 + O as u64, device), 0);
     let numbers: [Number; N] = std::array::from_fn(|at| if at == 0 { Number::Float(0.3) } else { Number::Int(-1) });
     for call in 0..calls {
         let sizes = dice.sizes();
@@ -240,7 +253,7 @@ fn results_are_those_of_aten() {
 
 /// How often contiguous tensors of random shapes are told at once to give what the ops one by one say.
 fn check_contiguous<G: Group<I, N, O>, const I: usize, const N: usize, const O: usize>() -> usize {
-    let (mut dice, mut told) = (Dice(7 * I as u64 + O as u64), 0);
+    let (mut dice, mut told) = (Dice(7 * I as u64 + O as u64, Device::Cpu), 0);
     for _ in 0..2000 {
         let sizes = dice.sizes();
         let tensors: [Tensor; I] = std::array::from_fn(|_| {
@@ -329,7 +342,7 @@ fn check_kernel<G: Group<I, N, O>, const I: usize, const N: usize, const O: usiz
     kind: Kind,
     axes: &[i64],
 ) {
-    let mut dice = Dice(11);
+    let mut dice = Dice(11, Device::Cpu);
     let numbers: [Number; N] = std::array::from_fn(|at| if at == 0 { Number::Float(0.3) } else { Number::Int(-1) });
     let shapes = [axes.to_vec(), axes[1..].to_vec(), axes.to_vec(), axes.iter().map(|_| 1).collect()];
     let inputs: [Tensor; I] = std::array::from_fn(|input| {
@@ -377,7 +390,7 @@ fn kernels_for_gpus_compute_the_same_on_the_host() {
 #[test]
 fn a_kernel_reads_as_if_written_by_hand() {
     let case =
-        Case { stored: device::Stored::F16, is_linear: vec![true, false, false], rank: 2, width: 8, is_small: true };
+        Case { stored: device::Stored::F16, reads: vec![Read::Linear, Read::Row, Read::Each], rank: 2, width: 8, is_small: true };
     let source = device::source(&cuda::element::<Film, 3, 0, 1>(), &case, (3, 0, 1));
     let (types, rest) = source.split_once("__device__ R number").unwrap();
     let (_, rest) = rest.split_once("\n__device__ void element").unwrap();
@@ -412,19 +425,24 @@ fn a_kernel_reads_as_if_written_by_hand() {
                 }
                 Pack p1 = {};
                 Pack p2 = {};
+                {
+                    Index rest = (Index)(at);
+                    const T* q1 = a1;
+                    q1 += rest % (Index)l0 * s0_1;
+                    rest /= (Index)l0;
+                    q1 += rest % (Index)l1 * s1_1;
+                    rest /= (Index)l1;
+                    p1 = *(const Pack*)q1;
+                }
                 #pragma unroll
                 for (int i = 0; i < 8; i++) {
                     if (i >= length) break;
                     Index rest = (Index)(at + i);
-                    const T* q1 = a1;
                     const T* q2 = a2;
-                    q1 += rest % (Index)l0 * s0_1;
                     q2 += rest % (Index)l0 * s0_2;
                     rest /= (Index)l0;
-                    q1 += rest % (Index)l1 * s1_1;
                     q2 += rest % (Index)l1 * s1_2;
                     rest /= (Index)l1;
-                    p1.of[i] = *q1;
                     p2.of[i] = *q2;
                 }
                 Pack r0;

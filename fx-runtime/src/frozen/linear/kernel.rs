@@ -3,7 +3,7 @@
 use tch::{Kind, TchError, Tensor};
 
 use crate::Error;
-use crate::ffi::{PackedLinear, Param};
+use crate::ffi::{LtActivation, LtWeight, PackedLinear, Param, ops};
 use crate::frame::non_finite::NonFinite;
 use crate::frame::tune::Packed;
 use crate::frozen::Activation;
@@ -14,6 +14,7 @@ use crate::qparams::{Coded, WeightFormat};
 pub(super) enum Kernel {
     Matrix(PackedMatrix),
     OneDnn(PackedLinear),
+    Lt(LtWeight),
     CublasLt { plain: Plain, transposed: Param },
     Composed(Plain),
     Dequantized { coded: Coded, bias: Option<Param> },
@@ -43,6 +44,7 @@ impl Kernel {
             LinearChoice::Mkl(rows) => PackedMatrix::for_mkl(weight, bias, rows)?.map(Self::Matrix),
             LinearChoice::Dots => PackedMatrix::unpacked(as_it_lies()?, bias)?.map(Self::Matrix),
             LinearChoice::OneDnn => PackedLinear::pack(weight, bias).transpose()?.map(Self::OneDnn),
+            LinearChoice::Lt(place) => LtWeight::pack(as_it_lies()?, bias, place.into())?.map(Self::Lt),
             LinearChoice::CublasLt => {
                 let plain = plain()?;
                 Some(Self::CublasLt { transposed: Param::new(plain.weight.f_tr()?), plain })
@@ -74,6 +76,7 @@ impl Kernel {
         let (weight, bias) = match self {
             Self::Matrix(matrix) => return Ok(matrix.stored()?),
             Self::OneDnn(packed) => (packed.dense_weight()?, packed.bias().map(copied)),
+            Self::Lt(packed) => (packed.weight().shallow_clone(), packed.bias().map(copied)),
             Self::CublasLt { plain, .. } | Self::Composed(plain) => {
                 (plain.weight.shallow_clone(), plain.bias.as_ref().map(copied))
             }
@@ -98,10 +101,48 @@ impl Packed for Kernel {
         match self {
             Self::Matrix(matrix) => matrix.choice(),
             Self::OneDnn(_) => LinearChoice::OneDnn,
+            Self::Lt(packed) => LinearChoice::Lt(u8::try_from(packed.rank()).unwrap_or(0)),
             Self::CublasLt { .. } => LinearChoice::CublasLt,
             Self::Composed(_) => LinearChoice::Composed,
             Self::Dequantized { coded, .. } => LinearChoice::Dequantized(coded.format),
         }
+    }
+}
+
+/// `act(x wᵀ + b + other)` for `x` of any rank and `other` of the result's shape, `sizes`; what the kernel does not apply
+/// is applied behind it.
+pub(super) fn by_lt(
+    packed: &LtWeight,
+    x: &Tensor,
+    sizes: &[i64],
+    other: Option<&Tensor>,
+    (fused, rest): (LtActivation, Activation),
+) -> Result<Tensor, TchError> {
+    let matrix = |tensor: &Tensor, columns: i64| tensor.f_reshape([-1, columns])?.f_contiguous();
+    let (out, columns) = packed.weight().size2()?;
+    let added = other.map(|other| matrix(other, out)).transpose()?;
+    let y = if sizes.contains(&0) { None } else { packed.run(&matrix(x, columns)?, added.as_ref(), fused)? };
+    if let Some(y) = y {
+        return rest.apply(y.f_reshape(sizes)?);
+    }
+    let y = x.f_linear(packed.weight(), packed.bias().map(Param::tensor))?;
+    let y = match other {
+        Some(other) => y.f_add(other)?,
+        None => y,
+    };
+    rest.apply(match fused {
+        LtActivation::None => y,
+        LtActivation::Relu => Activation::Relu.apply(y)?,
+        LtActivation::Gelu => Activation::GeluTanh.apply(y)?,
+    })
+}
+
+/// What cuBLASLt applies, and what is left.
+pub(super) fn lt_activation(act: Activation, may_fuse: bool) -> (LtActivation, Activation) {
+    match act {
+        Activation::Relu if may_fuse => (LtActivation::Relu, Activation::None),
+        Activation::GeluTanh if may_fuse => (LtActivation::Gelu, Activation::None),
+        _ => (LtActivation::None, act),
     }
 }
 
@@ -119,7 +160,7 @@ impl Plain {
         };
         let columns = weight.size()[0];
         let rows = x.f_reshape([-1, columns])?;
-        bias.f_internal_addmm_activation(&rows, weight, act == Activation::GeluTanh)?.f_reshape(sizes)
+        ops::addmm_activation(bias, &rows, weight, act == Activation::GeluTanh)?.f_reshape(sizes)
     }
 }
 

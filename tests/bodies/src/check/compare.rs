@@ -12,22 +12,46 @@ static GENERATOR: Mutex<()> = Mutex::new(());
 
 /// Keeps every other test from drawing random numbers.
 pub(crate) fn alone() -> MutexGuard<'static, ()> {
+    // Before anything is drawn: libtorch looks for CUDA once.
+    device();
     GENERATOR.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Where models and their inputs are: on the first GPU if `FX_TEST_DEVICE` is `cuda`, else on the CPU.
+///
+/// `NVIDIA_TF32_OVERRIDE=0` has to be set for it: products of ten bits agree to three digits.
+pub(crate) fn device() -> Device {
+    if std::env::var_os("FX_TEST_DEVICE").is_none_or(|name| name != "cuda") {
+        return Device::Cpu;
+    }
+    let device = fx_runtime::cuda_if_available();
+    assert!(device.is_cuda(), "FX_TEST_DEVICE asks for a GPU:\n{}", fx_runtime::capabilities());
+    device
 }
 
 /// A model on its own variables.
 pub(crate) fn root<M>(make: impl FnOnce(&fx_runtime::nn::Path) -> M) -> (fx_runtime::nn::VarStore, M) {
     let _alone = alone();
     tch::manual_seed(1);
-    let vs = fx_runtime::nn::VarStore::new(Device::Cpu);
+    let vs = fx_runtime::nn::VarStore::new(device());
     let model = make(&vs.root());
     (vs, model)
 }
 
-/// Random numbers.
+/// Random numbers, others at each call, the same in each run of a test.
 pub(crate) fn randn(size: &[i64]) -> Tensor {
+    thread_local! {
+        static CALLS: std::cell::Cell<i64> = const { std::cell::Cell::new(100) };
+    }
     let _alone = alone();
+    CALLS.set(CALLS.get() + 1);
+    tch::manual_seed(CALLS.get());
     Tensor::randn(size, (Kind::Float, Device::Cpu))
+}
+
+/// The inputs where the model is.
+pub(crate) fn moved<I: Inputs>(cases: &[I]) -> Vec<I> {
+    cases.iter().map(|case| case.mapped(&|tensor| tensor.to_device(device()))).collect()
 }
 
 /// Inputs of which there can be another set with memory of its own.
@@ -225,7 +249,13 @@ pub(crate) fn same<I: Inputs + Close, E, F: CloseTo<E>>(
     let _alone = alone();
     for case in cases {
         for _ in 0..2 {
-            compare(&|| case.mapped(&Tensor::copy), &eager, &frozen);
+            let inputs = || case.mapped(&Tensor::copy);
+            // A body may make tensors on the CPU, and there alone the model itself takes them.
+            if device() == Device::Cpu {
+                compare(&inputs, &eager, &frozen);
+            } else {
+                compare_if_taken(&inputs, &eager, &frozen);
+            }
         }
         for changed in [strided, emptied] {
             compare_if_taken(&|| case.mapped(&changed), &eager, &frozen);
@@ -276,7 +306,7 @@ fn compare<I: Inputs + Close, E, F: CloseTo<E>>(
 /// `numbers_agree!(Net::new, [inputs], |net, input| net.forward(input))`; yields the name of the model's type.
 macro_rules! numbers_agree {
     ($make:expr, $cases:expr, |$net:ident, $input:pat_param| $call:expr) => {{
-        let cases = &$cases;
+        let cases = &$crate::check::moved(&$cases);
         let (mut vs, model) = $crate::check::root($make);
         let graph = model.graph().expect("a graph");
         assert!(graph.lint().is_ok(), "{graph}");
@@ -317,7 +347,7 @@ pub(crate) fn reloaded<F: fx_runtime::frozen::SavedAs>(
     let number = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     let path = std::env::temp_dir().join(format!("fx-body-{}-{number}.safetensors", std::process::id()));
     save(frozen, &path).ok()?;
-    let loaded = fx_runtime::frozen::load(F::TITLE, F::GRAPH, &path, &fx_runtime::Freeze::default());
+    let loaded = fx_runtime::frozen::load(F::TITLE, F::GRAPH, &path, &fx_runtime::Freeze::new().device(device()));
     std::fs::remove_file(&path).expect("the file was there");
     Some(loaded.expect("what was saved is loaded"))
 }
@@ -332,6 +362,7 @@ macro_rules! numbers_agree_in_a_row {
         assert!(graph.lint().is_ok(), "{graph}");
         let mut frozen = model.freeze(&fx_runtime::Freeze::default()).expect("a frozen model");
         let inputs: Vec<tch::Tensor> = $inputs;
+        let inputs = $crate::check::moved(&inputs);
         // What is left of an input is a result as well.
         macro_rules! called {
             ($net:expr, $list:expr) => {

@@ -22,7 +22,7 @@ using namespace std;
 #define __global__
 #define __shared__ static
 struct Axis { int x; };
-static Axis blockIdx, gridDim = {3}, blockDim = {4};
+static Axis blockIdx, gridDim = {3}, blockDim = {64};
 static thread_local Axis threadIdx;
 static mutex gate;
 static condition_variable open_gate;
@@ -32,6 +32,14 @@ static void __syncthreads() {
     int mine = turn;
     if (++waiting == blockDim.x) { waiting = 0; turn++; open_gate.notify_all(); }
     else open_gate.wait(lock, [&] { return turn != mine; });
+}
+template <typename R> static R __shfl_xor_sync(unsigned, R mine, int step) {
+    static R all[1024];
+    all[threadIdx.x] = mine;
+    __syncthreads();
+    R other = all[threadIdx.x ^ step];
+    __syncthreads();
+    return other;
 }
 static float __uint_as_float(unsigned bits) { float x; memcpy(&x, &bits, 4); return x; }
 static unsigned __float_as_uint(float x) { unsigned bits; memcpy(&bits, &x, 4); return bits; }

@@ -1,20 +1,25 @@
 //! Groups with ops on rows on a GPU: one block a row, which goes over it once for each thing that is asked, and once more.
 //!
 //! A thread takes every so many loads of 16 bytes of the row, computes in f32 (f64 in f64), and the block adds up what its
-//! threads have found, by halves. What an earlier pass has computed is computed again, from a row that is in the caches.
+//! threads have found: by halves within a warp, then over warps. What an earlier pass has computed is computed again, from
+//! registers where a thread has one load of the row alone, else from a row that is in the caches.
 
 use std::fmt::Write as _;
 
 use tch::{Device, Tensor};
 
 use super::source::types;
-use super::{LOAD, NAME, Operand, Stored, THREADS, Walk, refused};
+use super::{LOAD, NAME, Operand, Stored, Walk, refused};
 use crate::ffi::pointwise::rows::Reduction;
 use crate::ffi::{CudaKernel, KernelArg};
 use crate::{Error, Result};
 
 /// The most blocks; each takes more than one row where there are more rows.
 const MOST_BLOCKS: usize = 1 << 16;
+/// Threads that exchange registers.
+const WARP: usize = 32;
+/// The most threads of a block.
+const MOST_THREADS: usize = 512;
 
 /// What a kernel is compiled for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -28,6 +33,8 @@ pub(crate) struct RowCase {
     outer: usize,
     /// How many elements a thread loads at once.
     width: usize,
+    /// Whether a thread has one load of a row, or none.
+    is_single: bool,
 }
 
 /// The functions of a group: what is asked of a row, pass by pass, and the results.
@@ -45,20 +52,27 @@ impl RowCase {
         let stored = Stored::of(inputs.first()?.facts.dtype)?;
         let walk = Walk::of_rows(inputs, sizes)?;
         let (length, steps) = walk.axes[0];
-        let width = isize::try_from(LOAD / stored.bytes()).ok()?;
+        let width = LOAD / stored.bytes();
         let outer = &walk.axes[1..walk.rank];
         let is_aligned = |input: usize| {
             (inputs[input].address as usize).is_multiple_of(LOAD)
-                && outer.iter().all(|(_, steps)| steps[input] % width == 0)
+                && outer.iter().all(|(_, steps)| steps[input] % width.cast_signed() == 0)
         };
-        let fits = length % width.unsigned_abs() == 0 && (0..I).filter(|&input| steps[input] == 1).all(is_aligned);
+        let fits = length.is_multiple_of(width) && (0..I).filter(|&input| steps[input] == 1).all(is_aligned);
+        let width = if fits { width } else { 1 };
         Some(Self {
             stored,
             is_constant: steps.iter().map(|&step| step == 0).collect(),
             is_whole: is_whole.to_vec(),
             outer: walk.rank - 1,
-            width: if fits { width.unsigned_abs() } else { 1 },
+            width,
+            is_single: length <= width * MOST_THREADS,
         })
+    }
+
+    /// Threads for a row of this length: whole warps, with a load for each where there are as many.
+    fn threads(&self, length: usize) -> usize {
+        length.div_ceil(self.width).next_multiple_of(WARP).min(MOST_THREADS)
     }
 }
 
@@ -105,11 +119,12 @@ impl RowPass {
         // None is left out, or `?` had returned.
         let outputs = outputs.map(Option::unwrap_or_default);
         let arguments = arguments(&self.case, &walk, tensors.into_iter().chain(&outputs), numbers);
-        let rows = walk.count / walk.axes[0].0;
-        let blocks = u32::try_from(rows.min(MOST_BLOCKS)).map_err(|_| wrong())?;
+        let (length, _) = walk.axes[0];
+        let [blocks, threads] = [(walk.count / length).min(MOST_BLOCKS), self.case.threads(length)].map(u32::try_from);
+        let (blocks, threads) = (blocks.map_err(|_| wrong())?, threads.map_err(|_| wrong())?);
         // SAFETY: the arguments are those that the source declares for this case, in its order. The walk is that of the
         // inputs, and the results are new, contiguous, and have a row, or an element, for each of its rows.
-        unsafe { self.kernel.launch([blocks, 1, 1], [THREADS, 1, 1], 0, &arguments)? };
+        unsafe { self.kernel.launch([blocks, 1, 1], [threads, 1, 1], 0, &arguments)? };
         Ok(outputs)
     }
 }
@@ -133,16 +148,14 @@ pub(super) fn arguments<'t, const I: usize>(
     arguments
 }
 
-/// Adds up what the threads of a block have found, in shared memory.
+/// Adds up what the threads of a block have found, of which each warp has one in shared memory.
 const BLOCK: &str = "__device__ R added(R x, R y) { return x + y; }
-template <R join(R, R)> __device__ R all(R mine, R* lanes) {
-    lanes[threadIdx.x] = mine;
+template <R join(R, R)> __device__ R all(R mine, R* warps) {
+    for (int step = 16; step > 0; step /= 2) mine = join(mine, __shfl_xor_sync(0xffffffff, mine, step));
+    if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = mine;
     __syncthreads();
-    for (int half = blockDim.x / 2; half > 0; half /= 2) {
-        if ((int)threadIdx.x < half) lanes[threadIdx.x] = join(lanes[threadIdx.x], lanes[threadIdx.x + half]);
-        __syncthreads();
-    }
-    R whole = lanes[0];
+    R whole = warps[0];
+    for (int warp = 1; warp < (int)blockDim.x / 32; warp++) whole = join(whole, warps[warp]);
     __syncthreads();
     return whole;
 }
@@ -194,7 +207,7 @@ impl Printer<'_> {
             }
         }
         self.line(&format!("extern \"C\" __global__ void {NAME}(long long rows, long long length{params}) {{"));
-        self.line(&format!("    __shared__ R lanes[{THREADS}];"));
+        self.line(&format!("    __shared__ R warps[{}];", MOST_THREADS / WARP));
     }
 
     /// Where the row begins in each input; what is one number for it is read.
@@ -213,15 +226,25 @@ impl Printer<'_> {
         for input in self.inputs().filter(|&input| self.case.is_constant[input]) {
             self.line(&format!("        R c{input} = load(*q{input});"));
         }
+        if self.case.is_single {
+            self.line(&format!("        long long at = threadIdx.x * {};", self.case.width));
+            for input in self.inputs().filter(|&input| !self.case.is_constant[input]) {
+                self.line(&format!("        Pack p{input};"));
+                self.line(&format!("        if (at < length) p{input} = *(const Pack*)(q{input} + at);"));
+            }
+        }
     }
 
-    /// A loop over the row's packs, and the elements of each.
+    /// A loop over the thread's packs of the row, and the elements of each.
     fn each(&mut self, statements: &str, stores: &str) {
         let width = self.case.width;
-        let mut text = format!(
-            "        for (long long at = threadIdx.x * {width}; at < length; at += blockDim.x * (long long){width}) {{\n"
-        );
-        for input in self.inputs().filter(|&input| !self.case.is_constant[input]) {
+        let mut text = if self.case.is_single {
+            "        if (at < length) {\n".to_owned()
+        } else {
+            let step = format!("blockDim.x * (long long){width}");
+            format!("        for (long long at = threadIdx.x * {width}; at < length; at += {step}) {{\n")
+        };
+        for input in self.inputs().filter(|&input| !self.case.is_constant[input] && !self.case.is_single) {
             let _ = writeln!(text, "            Pack p{input} = *(const Pack*)(q{input} + at);");
         }
         for output in (0..self.case.is_whole.len()).filter(|&output| self.case.is_whole[output]) {
@@ -256,7 +279,7 @@ impl Printer<'_> {
         self.line(&format!("        R k{pass} = {start};"));
         let call = self.call(&format!("pass{pass}"), pass, &["v".to_owned()]);
         self.each(&format!("{call}                k{pass} = {join}(k{pass}, v);\n"), "");
-        self.line(&format!("        k{pass} = all<{join}>(k{pass}, lanes);"));
+        self.line(&format!("        k{pass} = all<{join}>(k{pass}, warps);"));
         match reduction {
             Reduction::Sum | Reduction::Max => {}
             Reduction::Mean => self.line(&format!("        k{pass} = k{pass} / R(length);")),

@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use super::{Case, NAME, Stored};
+use super::{Case, NAME, Read, Stored};
 
 /// The source of a pass around `element`, a function of so many inputs, numbers and results.
 pub(crate) fn source(element: &str, case: &Case, (inputs, numbers, outputs): (usize, usize, usize)) -> String {
-    let others: Vec<usize> = (0..inputs).filter(|&input| !case.is_linear[input]).collect();
+    let others: Vec<usize> = (0..inputs).filter(|&input| case.reads[input] != Read::Linear).collect();
     let rank = if others.is_empty() { 0 } else { case.rank };
     let width = case.width;
     let index = if case.is_small { "int" } else { "long long" };
@@ -71,7 +71,7 @@ impl Printer<'_> {
         let width = self.case.width;
         for input in 0..self.inputs {
             self.line(&format!("        Pack p{input} = {{}};"));
-            if self.case.is_linear[input] {
+            if self.case.reads[input] == Read::Linear {
                 self.line(&format!("        if (length == {width}) p{input} = *(const Pack*)(a{input} + at);"));
                 self.line("        else {");
                 self.each(&format!("            if (i < length) p{input}.of[i] = a{input}[at + i];\n"));
@@ -80,25 +80,52 @@ impl Printer<'_> {
         }
     }
 
-    /// Reads what lies otherwise, element by element.
+    /// Reads what lies otherwise.
     fn gathers(&mut self) {
-        if self.rank == 0 {
-            return;
+        let those = |reads: [Read; 2]| {
+            let others = self.others.iter().copied();
+            others.filter(|&input| reads.contains(&self.case.reads[input])).collect::<Vec<_>>()
+        };
+        let (packs, elements) = (those([Read::Row, Read::Once]), those([Read::Each, Read::Each]));
+        if !packs.is_empty() {
+            // A pack does not go over the end of the innermost axis, so that it is whole.
+            let mut text = self.places(&packs, "at");
+            for input in packs {
+                let _ = match self.case.reads[input] {
+                    Read::Row => writeln!(text, "            p{input} = *(const Pack*)q{input};"),
+                    _ => writeln!(text, "            T o{input} = *q{input};\n{}", self.filled(input)),
+                };
+            }
+            self.line(&format!("        {{\n{text}        }}"));
         }
-        let mut text = String::from("            if (i >= length) break;\n            Index rest = (Index)(at + i);\n");
-        for input in &self.others {
+        if !elements.is_empty() {
+            let mut text = format!("            if (i >= length) break;\n{}", self.places(&elements, "at + i"));
+            for input in elements {
+                let _ = writeln!(text, "            p{input}.of[i] = *q{input};");
+            }
+            self.each(&text);
+        }
+    }
+
+    /// One element as a whole pack.
+    fn filled(&self, input: usize) -> String {
+        let width = self.case.width;
+        format!("            #pragma unroll\n            for (int i = 0; i < {width}; i++) p{input}.of[i] = o{input};")
+    }
+
+    /// Where an element of the results comes from in these inputs: `q0`, `q1`, ..
+    fn places(&self, inputs: &[usize], element: &str) -> String {
+        let mut text = format!("            Index rest = (Index)({element});\n");
+        for input in inputs {
             let _ = writeln!(text, "            const T* q{input} = a{input};");
         }
         for axis in 0..self.rank {
-            for input in &self.others {
+            for input in inputs {
                 let _ = writeln!(text, "            q{input} += rest % (Index)l{axis} * s{axis}_{input};");
             }
             let _ = writeln!(text, "            rest /= (Index)l{axis};");
         }
-        for input in &self.others {
-            let _ = writeln!(text, "            p{input}.of[i] = *q{input};");
-        }
-        self.each(&text);
+        text
     }
 
     fn computes(&mut self) {
