@@ -23,8 +23,10 @@ pub trait Operands {
 pub fn op_call(of: &impl Operands, op: OpId, node: &Node) -> Option<(String, bool)> {
     let entry = op.entry()?;
     let method = entry.fallible().unwrap_or_else(|| entry.method.to_owned());
-    let mut args = node.args.iter();
+    let mut args = node.args.iter().peekable();
+    let by_kernels = op.row().is_some_and(|row| row.has_kernels);
     let head = match entry.receiver {
+        _ if by_kernels => format!("::fx_runtime::frozen::{}", entry.method),
         catalog::Receiver::Free => format!("::fx_runtime::Tensor::{method}"),
         receiver => {
             let object = args.next().map_or_else(|| "()".to_owned(), |arg| argument(arg, &|id| of.read(id)).text);
@@ -34,11 +36,12 @@ pub fn op_call(of: &impl Operands, op: OpId, node: &Node) -> Option<(String, boo
     };
     let is_list = |param: &Kind| *param == Kind::TensorList;
     let lists = entry.params.iter().filter(|param| is_list(&param.kind)).count();
+    let receiver = args.next_if(|_| by_kernels).map(|arg| argument(arg, &|id| of.read(id)).borrowed());
     let print = |(arg, param): (&Arg, &catalog::Param)| match arg {
         Arg::Node(id) if lists > 1 && is_list(&param.kind) => borrowed_list(of, *id),
         _ => op_argument(of, arg, param.kind),
     };
-    let args: Vec<String> = args.zip(entry.params).map(print).collect();
+    let args: Vec<String> = receiver.into_iter().chain(args.zip(entry.params).map(print)).collect();
     Some((format!("{head}({})", args.join(", ")), entry.door != catalog::Door::Plain))
 }
 

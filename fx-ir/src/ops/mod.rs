@@ -85,6 +85,8 @@ pub struct OpRow {
     pub samples: SamplesRule,
     /// Whether its result may be quantized, and by which observer.
     pub quantization: Quantization,
+    /// Whether the runtime has a function of the op's name that chooses a kernel for it.
+    pub has_kernels: bool,
 }
 
 /// Writes a formula down.

@@ -35,6 +35,7 @@ const fn row(name: &'static str, methods: &'static [&'static str], class: Class,
         reads_strides: false,
         samples: if is_elementwise { SamplesRule::Pointwise } else { SamplesRule::Mixes },
         quantization: Quantization::Floats,
+        has_kernels: false,
     }
 }
 
@@ -90,6 +91,9 @@ impl OpRow {
     }
     const fn weighted(self) -> OpRow {
         OpRow { quantization: Quantization::Weighted, ..self }
+    }
+    const fn with_kernels(self) -> OpRow {
+        OpRow { has_kernels: true, ..self }
     }
     const fn shares(self) -> OpRow {
         OpRow { quantization: Quantization::Shares, ..self }
@@ -295,7 +299,7 @@ macro_rules! op_table {
         // Reductions and pooling.
         SOFTMAX = row("softmax", &["softmax"], Reduction, "exp(x) / sum(exp(x)) along one axis").within(0.0, 1.0).row(2).float().rank(RankRule::Same).samples(SamplesRule::Along);
         LOG_SOFTMAX = row("log_softmax", &["log_softmax"], Reduction, "x - log(sum(exp(x))) along one axis").row(2).float().samples(SamplesRule::Along);
-        MAX_POOL2D = row("max_pool2d", &["max_pool2d"], Reduction, "the maximum over windows").shares().nn_function().same().rank(RankRule::AtLeast(3)).samples(SamplesRule::KeepsImages);
+        MAX_POOL2D = row("max_pool2d", &["max_pool2d"], Reduction, "the maximum over windows").with_kernels().shares().nn_function().same().rank(RankRule::AtLeast(3)).samples(SamplesRule::KeepsImages);
         AVG_POOL2D = row("avg_pool2d", &["avg_pool2d"], Reduction, "the mean over windows").shares().nn_function().float().rank(RankRule::AtLeast(3)).samples(SamplesRule::KeepsImages);
         ADAPTIVE_AVG_POOL2D = row("adaptive_avg_pool2d", &["adaptive_avg_pool2d"], Reduction, "the mean over windows that yield a given size").shares().nn_function().float().rank(RankRule::AtLeast(3)).samples(SamplesRule::KeepsImages);
         ADAPTIVE_MAX_POOL2D = row("adaptive_max_pool2d", &["adaptive_max_pool2d"], Reduction, "the maximum over windows that yield a given size").samples(SamplesRule::KeepsImages);

@@ -239,6 +239,9 @@ impl Conv {
             match kernel {
                 Kernel::Cpu(conv) if !self.params.transposed => return Ok(conv.run_add(x, other, self.act)?),
                 Kernel::Matrix(conv) => return Ok(conv.run(x, Some(other), self.act)?),
+                Kernel::Lt(patches) => {
+                    return patches.run(x, Some(other), self.act, self.act.may_fuse(&self.non_finite));
+                }
                 Kernel::Cudnn(fused) if self.act.may_fuse(&self.non_finite) => {
                     if let Some(y) = fused.add_relu(x, other, &self.params) {
                         return Ok(y);
@@ -274,6 +277,7 @@ impl Conv {
             // Back in the default order, since operators over one axis know no other.
             Kernel::Cpu(conv) => conv.run(&x.f_unsqueeze(2)?, act)?.f_squeeze_dim(2)?.f_contiguous()?,
             Kernel::Matrix(conv) => conv.run(x, None, act)?,
+            Kernel::Lt(patches) => patches.run(x, None, act, act.may_fuse(&self.non_finite))?,
             Kernel::Cudnn(fused) if act == Activation::Relu && act.may_fuse(&self.non_finite) => {
                 match fused.relu(x, &self.params) {
                     Some(y) => y,
@@ -342,6 +346,7 @@ mod cpu;
 mod cudnn;
 mod kernel;
 mod matrix;
+mod patches;
 mod state;
 mod tiled;
 

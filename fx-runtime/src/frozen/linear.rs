@@ -298,7 +298,7 @@ impl fmt::Debug for Linear {
     }
 }
 
-mod kernel;
+pub(super) mod kernel;
 mod state;
 
 #[cfg(test)]

@@ -42,6 +42,7 @@ mod methods;
 pub mod norm;
 mod one_pass;
 mod part;
+mod pool;
 pub mod prelude;
 mod product;
 mod select;
@@ -74,6 +75,7 @@ pub use linear::Linear;
 pub use lists::exactly;
 pub(crate) use matrix::PackedMatrix;
 pub use part::Part;
+pub use pool::{Pair, max_pool2d};
 pub use product::Product;
 pub use store::{device_of_store, kind_of_store};
 

@@ -55,6 +55,8 @@ pub(super) enum ConvChoice {
     OneDnn,
     /// Winograd's algorithm where it pays for the input, else oneDNN.
     Winograd,
+    /// For windows that do not overlap: cuBLASLt, everything fused.
+    Lt,
     /// cuDNN with relu fused.
     Cudnn,
     /// ATen's convolution without a bias, then bias, addition and activation in one pass.
@@ -118,6 +120,8 @@ pub(super) struct ConvLayer {
     pub(super) tiles: bool,
     /// Elements of the matrix that each pixel is multiplied with, where the windows are of one pixel.
     pub(super) pixels: Option<i64>,
+    /// Pixels of a window, where windows stand side by side.
+    pub(super) apart: Option<i64>,
 }
 
 /// What is known about a linear layer.
@@ -185,20 +189,23 @@ impl Target {
         if self.backend == Backend::Composed {
             return vec![ConvChoice::Composed];
         }
-        let ConvLayer { axes, transposed, non_finite, act, tiles, pixels } = layer;
+        let ConvLayer { axes, transposed, non_finite, act, tiles, pixels, apart } = layer;
         let channels_last = self.memory_format == MemoryFormat::ChannelsLast;
         let packs = self.onednn() && channels_last;
         // A weight that is not finite could not be unpacked again.
         let elements = pixels.filter(|_| self.mkl() && channels_last && !non_finite);
+        let lt = self.on_cuda() && self.kind != Kind::Float && channels_last;
         let tiles = tiles && self.backend == Backend::Best && self.kind == Kind::Float;
         those_of(&[
             (ConvChoice::Mkl, elements.is_some_and(|elements| elements >= MKL_PIXELS_FROM)),
             (ConvChoice::Winograd, packs && tiles),
             (ConvChoice::OneDnn, packs),
+            (ConvChoice::Lt, lt && apart.is_some_and(|pixels| pixels > 1)),
             (ConvChoice::Cudnn, self.on_cuda() && axes == 2 && !transposed && act == Activation::Relu),
             (ConvChoice::OnePass, self.on_cuda()),
             (ConvChoice::Composed, true),
             (ConvChoice::Mkl, elements.is_some()),
+            (ConvChoice::Lt, lt && apart.is_some()),
         ])
     }
 
@@ -265,6 +272,7 @@ impl fmt::Display for ConvChoice {
             Self::Mkl => "MKL",
             Self::OneDnn => "oneDNN",
             Self::Winograd => "oneDNN or Winograd",
+            Self::Lt => "cuBLASLt",
             Self::Cudnn => "cuDNN",
             Self::OnePass => "ATen, then one pass",
             Self::Composed => "ATen",
@@ -276,7 +284,8 @@ impl FromStr for ConvChoice {
     type Err = Unknown;
 
     fn from_str(text: &str) -> Result<Self, Unknown> {
-        let all = [Self::Mkl, Self::OneDnn, Self::Winograd, Self::Cudnn, Self::OnePass, Self::Composed];
+        let all =
+            [Self::Mkl, Self::OneDnn, Self::Winograd, Self::Lt, Self::Cudnn, Self::OnePass, Self::Composed];
         all.into_iter().find(|choice| choice.to_string() == text).ok_or(Unknown)
     }
 }
@@ -333,7 +342,7 @@ mod tests {
     }
 
     fn convolution(axes: usize, transposed: bool, act: Activation) -> ConvLayer {
-        ConvLayer { axes, transposed, non_finite: false, act, tiles: false, pixels: None }
+        ConvLayer { axes, transposed, non_finite: false, act, tiles: false, pixels: None, apart: None }
     }
 
     fn linear(shape: [i64; 2], has_bias: bool, act: Activation) -> LinearLayer {
@@ -394,6 +403,11 @@ mod tests {
         ] {
             assert_eq!(cuda.conv(layer), [OnePass, Composed], "{layer:?}");
         }
+        let patches = ConvLayer { apart: Some(256), ..convolution(2, false, Activation::None) };
+        assert_eq!(cuda.conv(patches), [ConvChoice::Lt, OnePass, Composed]);
+        let pixels = ConvLayer { apart: Some(1), ..convolution(2, false, Activation::Relu) };
+        assert_eq!(cuda.conv(pixels), [Cudnn, OnePass, Composed, ConvChoice::Lt]);
+        assert_eq!(target(Device::Cuda(0), Kind::Float).conv(patches), [OnePass, Composed]);
         let double = target(Device::Cuda(0), Kind::Double);
         assert_eq!(double.conv(convolution(2, false, Activation::Relu)), [Composed]);
     }
@@ -499,8 +513,8 @@ mod tests {
 
     #[test]
     fn names_read_back() {
-        use ConvChoice::{Cudnn, OnePass, Winograd};
-        for choice in [ConvChoice::Mkl, ConvChoice::OneDnn, Winograd, Cudnn, OnePass, ConvChoice::Composed] {
+        use ConvChoice::{Cudnn, Lt, OnePass, Winograd};
+        for choice in [ConvChoice::Mkl, ConvChoice::OneDnn, Winograd, Lt, Cudnn, OnePass, ConvChoice::Composed] {
             assert_eq!(choice.to_string().parse::<ConvChoice>().unwrap(), choice);
         }
         for choice in [

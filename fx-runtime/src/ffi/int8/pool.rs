@@ -56,7 +56,7 @@ fn order(sizes: &[i64]) -> Vec<i64> {
 
 impl Pooling {
     /// How many windows there are along an axis of so many pixels. Source: `pooling_output_shape` of `ATen`'s `Pool.h`.
-    fn windows(&self, axis: usize, pixels: usize) -> Option<usize> {
+    pub(crate) fn windows(&self, axis: usize, pixels: usize) -> Option<usize> {
         let [kernel, stride, padding, dilation] =
             [self.kernel[axis], self.stride[axis], self.padding[axis], self.dilation[axis]];
         let room = (pixels + 2 * padding).checked_sub(dilation * (kernel.checked_sub(1)?) + 1)?;

@@ -4,6 +4,7 @@
 //! than the results is read where the way through it says: in one load where a pack lies in a row there too, else element
 //! by element. The source depends on the function, the dtype, and how the inputs are read; lengths and steps are arguments.
 
+mod pool;
 pub(crate) mod rows;
 mod source;
 
@@ -16,6 +17,7 @@ use crate::{Error, Result};
 #[cfg(test)]
 pub(crate) mod host;
 
+pub(crate) use pool::max_pool;
 pub(crate) use source::source;
 
 /// The name of every kernel.

@@ -23,7 +23,7 @@ impl Fused {
     pub(super) fn relu(&self, x: &Tensor, p: &ConvParams) -> Option<Tensor> {
         self.run(|plain| {
             let bias = plain.bias.as_deref();
-            x.f_cudnn_convolution_relu(&plain.weight, bias, &p.stride, &p.padding, &p.dilation, p.groups)
+            plain.input(x)?.f_cudnn_convolution_relu(&plain.weight, bias, &p.stride, &p.padding, &p.dilation, p.groups)
         })
     }
 
@@ -32,6 +32,7 @@ impl Fused {
         self.run(|plain| {
             let bias = plain.bias.as_deref();
             let (stride, padding, dilation) = (&p.stride, &p.padding, &p.dilation);
+            let x = plain.input(x)?;
             x.f_cudnn_convolution_add_relu(&plain.weight, other, 1.0, bias, stride, padding, dilation, p.groups)
         })
     }

@@ -111,7 +111,7 @@ impl Packed for Kernel {
 
 /// `act(x wᵀ + b + other)` for `x` of any rank and `other` of the result's shape, `sizes`; what the kernel does not apply
 /// is applied behind it.
-pub(super) fn by_lt(
+pub(in crate::frozen) fn by_lt(
     packed: &LtWeight,
     x: &Tensor,
     sizes: &[i64],
@@ -138,7 +138,7 @@ pub(super) fn by_lt(
 }
 
 /// What cuBLASLt applies, and what is left.
-pub(super) fn lt_activation(act: Activation, may_fuse: bool) -> (LtActivation, Activation) {
+pub(in crate::frozen) fn lt_activation(act: Activation, may_fuse: bool) -> (LtActivation, Activation) {
     match act {
         Activation::Relu if may_fuse => (LtActivation::Relu, Activation::None),
         Activation::GeluTanh if may_fuse => (LtActivation::Gelu, Activation::None),

@@ -89,7 +89,7 @@ pub(crate) fn run_rows<const I: usize, const O: usize>(
 }
 
 /// Runs a kernel of so many inputs; its results have `counts` elements.
-fn execute<const O: usize>(
+pub(super) fn execute<const O: usize>(
     name: &str,
     kernel: &str,
     arguments: &[KernelArg<'_>],
