@@ -428,8 +428,8 @@ mod tests {
 
     #[test]
     fn linear_layers_by_size_and_device() {
-        use LinearChoice::{Composed, CublasLt, Mkl, OneDnn};
-        let (cpu, cuda) = (target(Device::Cpu, Kind::Float), target(Device::Cuda(1), Kind::BFloat16));
+        use LinearChoice::{Composed, Mkl, OneDnn};
+        let cpu = target(Device::Cpu, Kind::Float);
         let (usual, large) = (Rows::USUAL, linear([1000, 512], true, Activation::Gelu));
         assert_eq!(cpu.linear(large, None), [OneDnn, Composed]);
         assert_eq!(cpu.linear(linear([64, 64], true, Activation::Relu), None), [Composed, OneDnn]);
@@ -453,9 +453,19 @@ mod tests {
         }
         let half = Target { kind: Kind::BFloat16, ..intel };
         assert_eq!(half.linear(large, Some(Rows(10))), [OneDnn, Composed]);
-        assert_eq!(cuda.linear(linear([8, 8], true, Activation::GeluTanh), None), [CublasLt, Composed]);
-        assert_eq!(cuda.linear(linear([8, 8], true, Activation::Gelu), None), [Composed]);
-        assert_eq!(cuda.linear(linear([8, 8], false, Activation::Relu), None), [Composed]);
+    }
+
+    #[test]
+    fn cuda_fuses_what_follows_a_linear_layer() {
+        use LinearChoice::{Composed, CublasLt, Lt};
+        let half = target(Device::Cuda(1), Kind::BFloat16);
+        let relu = linear([8, 8], true, Activation::Relu);
+        assert_eq!(half.linear(relu, None), [Lt(0), CublasLt, Composed, Lt(1), Lt(2), Lt(3)]);
+        let of = |act| LinearLayer { act, ..relu };
+        assert_eq!(half.linear(of(Activation::Gelu), None), [Lt(0), Composed, Lt(1), Lt(2), Lt(3)]);
+        let float = Target { kind: Kind::Float, ..half };
+        assert_eq!(float.linear(of(Activation::GeluTanh), None), [CublasLt, Composed]);
+        assert_eq!(float.linear(LinearLayer { has_bias: false, ..relu }, None), [Composed]);
     }
 
     #[test]
