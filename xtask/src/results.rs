@@ -125,7 +125,7 @@ fn commands(workspace: &Workspace, options: &Options) -> Result<Vec<Command>> {
     let script = workspace.root.join("benches/rivals.py");
     let (ours, rivals): (&[&str], &[&str]) = match options.device.as_str() {
         "cpu" => (&["frozen", "eager"], &["eager", "jit", "compile", "ort"]),
-        _ => (&["graphs", "frozen", "eager"], &["eager", "eager-graphs", "jit", "compile", "compile-graphs"]),
+        _ => (&["best", "graphs", "frozen", "eager"], &["eager", "eager-graphs", "jit", "compile", "compile-graphs"]),
     };
     let chosen = |given: &[String], default: &[&str]| -> Vec<String> {
         if given.is_empty() { default.iter().map(ToString::to_string).collect() } else { given.to_vec() }

@@ -3,98 +3,20 @@
 //! libtorch reaches it for a bias or an activation, and not for both and an addition. It is looked up in the process, where
 //! `libtorch_cuda` has brought it.
 
-use std::ffi::{CStr, c_int, c_void};
-use std::ptr;
+mod library;
+mod plan;
+
+use std::ffi::c_int;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tch::{Device, Kind, TchError, Tensor};
 
-use super::driver::{Driver, driver};
-use super::{Param, cuda};
+use self::library::{Lt, lt};
+use self::plan::Plan;
+use super::Param;
 
-type Status = c_int;
-type Raw = *mut c_void;
-
-macro_rules! functions {
-    ($($field:ident = $symbol:literal: fn($($arg:ty),*);)*) => {
-        /// The library's functions; their declarations have been the same since CUDA 11.
-        struct Functions {
-            $($field: unsafe extern "C" fn($($arg),*) -> Status,)*
-        }
-
-        impl Functions {
-            fn look_up() -> Option<Self> {
-                Some(Self {
-                    $($field: {
-                        let address = symbol($symbol)?;
-                        // SAFETY: the function of this name has this declaration (`cublasLt.h`).
-                        unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($arg),*) -> Status>(address) }
-                    },)*
-                })
-            }
-        }
-    };
-}
-
-functions! {
-    create = c"cublasLtCreate": fn(*mut Raw);
-    new_product = c"cublasLtMatmulDescCreate": fn(*mut Raw, c_int, c_int);
-    set_product = c"cublasLtMatmulDescSetAttribute": fn(Raw, c_int, *const c_void, usize);
-    free_product = c"cublasLtMatmulDescDestroy": fn(Raw);
-    new_layout = c"cublasLtMatrixLayoutCreate": fn(*mut Raw, c_int, u64, u64, i64);
-    free_layout = c"cublasLtMatrixLayoutDestroy": fn(Raw);
-    new_preference = c"cublasLtMatmulPreferenceCreate": fn(*mut Raw);
-    set_preference = c"cublasLtMatmulPreferenceSetAttribute": fn(Raw, c_int, *const c_void, usize);
-    free_preference = c"cublasLtMatmulPreferenceDestroy": fn(Raw);
-    heuristics = c"cublasLtMatmulAlgoGetHeuristic": fn(Raw, Raw, Raw, Raw, Raw, Raw, Raw, c_int, *mut Found, *mut c_int);
-    multiply = c"cublasLtMatmul": fn(
-        Raw, Raw, *const c_void, *const c_void, Raw, *const c_void, Raw, *const c_void, *const c_void, Raw, Raw, Raw,
-        *const Algorithm, Raw, usize, Raw);
-}
-
-#[cfg(unix)]
-fn symbol(name: &CStr) -> Option<*mut c_void> {
-    // SAFETY: the name ends in NUL.
-    let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-    (!address.is_null()).then_some(address)
-}
-
-#[cfg(not(unix))]
-fn symbol(_: &CStr) -> Option<*mut c_void> {
-    None
-}
-
-/// `cublasLtMatmulAlgo_t`.
-#[repr(C)]
-#[derive(Clone, Copy, Default)]
-struct Algorithm([u64; 8]);
-
-/// `cublasLtMatmulHeuristicResult_t`.
-#[repr(C)]
-#[derive(Clone, Copy, Default)]
-struct Found {
-    algorithm: Algorithm,
-    workspace: usize,
-    status: Status,
-    waves: f32,
-    reserved: [c_int; 4],
-}
-
-/// `CUBLAS_COMPUTE_32F`.
-const COMPUTE_F32: c_int = 68;
-/// `CUDA_R_32F`.
-const F32: c_int = 0;
-/// `CUBLASLT_MATMUL_DESC_TRANSA`, `.._EPILOGUE` and `.._BIAS_POINTER`.
-const TRANSPOSED: c_int = 3;
-const EPILOGUE: c_int = 7;
-const BIAS: c_int = 8;
-/// `CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES`, and of the four matrices `.._MIN_ALIGNMENT_A_BYTES` and so on.
-const MOST_WORKSPACE: c_int = 1;
-const ALIGNMENTS: [c_int; 4] = [5, 6, 7, 8];
 /// What libtorch's own memory is aligned to at least, and the library takes for granted.
 const ALIGNED: u32 = 256;
-/// What Hopper's kernels want for sums in parts.
-const WORKSPACE: usize = 32 << 20;
 
 /// What a product's kernel applies to its result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,50 +40,6 @@ impl LtActivation {
             epilogue => epilogue,
         }
     }
-}
-
-/// The library on one device.
-struct Lt {
-    functions: Functions,
-    driver: &'static Driver,
-    /// The device's primary context.
-    context: Raw,
-    handle: Raw,
-}
-
-// SAFETY: handle and context may be used by any thread at any time: cuBLASLt keeps no state between calls.
-unsafe impl Send for Lt {}
-// SAFETY: as above.
-unsafe impl Sync for Lt {}
-
-/// Made once for each device; none where the library is not in the process.
-fn lt(device: usize) -> Option<Arc<Lt>> {
-    static ALL: Mutex<Vec<(usize, Option<Arc<Lt>>)>> = Mutex::new(Vec::new());
-    let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((_, known)) = all.iter().find(|(known, _)| *known == device) {
-        return known.clone();
-    }
-    let made = Lt::new(device).map(Arc::new);
-    all.push((device, made.clone()));
-    made
-}
-
-impl Lt {
-    fn new(device: usize) -> Option<Self> {
-        if !cuda::is_available() {
-            return None;
-        }
-        let (functions, driver) = (Functions::look_up()?, driver().ok()?);
-        let context = driver.primary_context(device).ok()?;
-        let mut handle = ptr::null_mut();
-        // SAFETY: the callee writes one handle, which is kept for good.
-        let made = driver.within(context, || told(unsafe { (functions.create)(&raw mut handle) }));
-        made.ok().map(|()| Self { functions, driver, context, handle })
-    }
-}
-
-fn told(status: Status) -> Result<(), String> {
-    if status == 0 { Ok(()) } else { Err(format!("cuBLASLt refused it (status {status})")) }
 }
 
 /// A weight `[out, in]` and a bias `[out]`, on a GPU, in f16 or bf16.
@@ -289,142 +167,11 @@ impl LtWeight {
     }
 }
 
-/// What the library keeps of a product, and the kernel that was chosen.
-struct Plan {
-    lt: Arc<Lt>,
-    product: Raw,
-    /// Of the weight, of `x`, and of what is added and comes out.
-    layouts: [Raw; 3],
-    found: Found,
-}
-
-// SAFETY: descriptors are written when the plan is made, and read by whoever calls.
-unsafe impl Send for Plan {}
-// SAFETY: as above.
-unsafe impl Sync for Plan {}
-
-impl Plan {
-    /// The library's matrices are stored by columns: the result `[rows, out]` is `[out, rows]` to it, the product of the
-    /// weight, transposed, and `x`.
-    fn new(of: &LtWeight, case: Case, [out, columns]: [i64; 2], kind: Kind) -> Result<Self, String> {
-        let (lt, functions) = (of.lt.clone(), &of.lt.functions);
-        let dtype = if kind == Kind::Half { 2 } else { 14 };
-        // What is made so far is freed with it.
-        let mut plan = Self { lt, product: ptr::null_mut(), layouts: [ptr::null_mut(); 3], found: Found::default() };
-        // SAFETY: the callee writes a new descriptor, which is freed with the plan.
-        told(unsafe { (functions.new_product)(&raw mut plan.product, COMPUTE_F32, F32) })?;
-        let (transposed, epilogue): (c_int, c_int) = (1, case.act.epilogue(of.bias.is_some()));
-        let bias = of.bias.as_ref().map_or(ptr::null_mut(), |bias| bias.data_ptr());
-        // SAFETY: each value is alive during its call, which copies so many bytes of it.
-        unsafe {
-            let set = functions.set_product;
-            told(set(plan.product, TRANSPOSED, (&raw const transposed).cast(), size_of::<c_int>()))?;
-            told(set(plan.product, EPILOGUE, (&raw const epilogue).cast(), size_of::<c_int>()))?;
-            if of.bias.is_some() {
-                told(set(plan.product, BIAS, (&raw const bias).cast(), size_of::<Raw>()))?;
-            }
-        }
-        for (layout, (height, width)) in
-            plan.layouts.iter_mut().zip([(columns, out), (columns, case.rows), (out, case.rows)])
-        {
-            // SAFETY: as for the product.
-            told(unsafe {
-                (functions.new_layout)(&raw mut *layout, dtype, height.unsigned_abs(), width.unsigned_abs(), height)
-            })?;
-        }
-        plan.found = plan.choose(of.rank, [ALIGNED, case.aligned[0], case.aligned[1], ALIGNED])?;
-        Ok(plan)
-    }
-
-    /// The kernel of this rank among those that the library proposes, the first being its best.
-    fn choose(&self, rank: usize, aligned: [u32; 4]) -> Result<Found, String> {
-        let functions = &self.lt.functions;
-        let (mut preference, room) = (ptr::null_mut(), WORKSPACE);
-        let (mut found, mut count) = ([Found::default(); 8], 0);
-        let wanted = c_int::try_from(rank + 1).unwrap_or(1).min(8);
-        let [weight, x, result] = self.layouts;
-        // SAFETY: the descriptors are alive; the callees write a preference, which is freed below, and `wanted` results.
-        let outcome = self.lt.driver.within(self.lt.context, || unsafe {
-            told((functions.new_preference)(&raw mut preference))?;
-            told((functions.set_preference)(preference, MOST_WORKSPACE, (&raw const room).cast(), size_of::<usize>()))?;
-            for (alignment, bytes) in ALIGNMENTS.into_iter().zip(&aligned) {
-                told((functions.set_preference)(preference, alignment, ptr::from_ref(bytes).cast(), size_of::<u32>()))?;
-            }
-            told((functions.heuristics)(
-                self.lt.handle, self.product, weight, x, result, result, preference, wanted, found.as_mut_ptr(),
-                &raw mut count,
-            ))
-        });
-        if !preference.is_null() {
-            // SAFETY: it was made above and nobody else has it.
-            unsafe { (functions.free_preference)(preference) };
-        }
-        outcome?;
-        let known = found.get(..usize::try_from(count).unwrap_or(0)).unwrap_or(&[]);
-        let chosen = known.get(rank).copied().filter(|found| found.status == 0);
-        chosen.ok_or_else(|| "cuBLASLt has no such kernel".to_owned())
-    }
-
-    /// Queues the product.
-    #[expect(clippy::too_many_arguments, reason = "the operands of a product")]
-    fn run(
-        &self,
-        lt: &Lt,
-        device: usize,
-        weight: &Tensor,
-        x: &Tensor,
-        other: Option<&Tensor>,
-        result: &Tensor,
-        workspace: &Tensor,
-    ) -> Result<(), String> {
-        let stream = cuda::current_stream(device).ok_or("libtorch does not tell its stream")?;
-        let (one, factor) = (1.0_f32, if other.is_some() { 1.0_f32 } else { 0.0 });
-        let (result, [of_weight, of_x, of_result]) = (result.data_ptr(), self.layouts);
-        let other = other.map_or(result, |other| other.data_ptr());
-        // SAFETY: handle, descriptors and stream are alive, the factors during the call; the tensors have the shapes that
-        // the descriptors say, which the caller has looked at, and are not freed before the stream is done with them, since
-        // libtorch gives their memory to later work of the same stream alone.
-        lt.driver.within(lt.context, || unsafe {
-            told((lt.functions.multiply)(
-                lt.handle,
-                self.product,
-                (&raw const one).cast(),
-                weight.data_ptr(),
-                of_weight,
-                x.data_ptr(),
-                of_x,
-                (&raw const factor).cast(),
-                other,
-                of_result,
-                result,
-                of_result,
-                &raw const self.found.algorithm,
-                workspace.data_ptr(),
-                self.found.workspace,
-                stream,
-            ))
-        })
-    }
-}
-
-impl Drop for Plan {
-    fn drop(&mut self) {
-        let functions = &self.lt.functions;
-        // SAFETY: what is not null was made with the plan, and nobody else has it.
-        unsafe {
-            for layout in self.layouts.into_iter().filter(|layout| !layout.is_null()) {
-                (functions.free_layout)(layout);
-            }
-            if !self.product.is_null() {
-                (functions.free_product)(self.product);
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::library::{Algorithm, Found};
     use super::*;
+    use crate::ffi::cuda;
 
     #[test]
     fn there_is_none_on_the_cpu() {
@@ -435,7 +182,10 @@ mod tests {
     #[test]
     fn epilogues_are_those_of_the_header() {
         let of = |act: LtActivation| [act.epilogue(false), act.epilogue(true)];
-        assert_eq!([of(LtActivation::None), of(LtActivation::Relu), of(LtActivation::Gelu)], [[1, 4], [2, 6], [32, 36]]);
+        assert_eq!(
+            [of(LtActivation::None), of(LtActivation::Relu), of(LtActivation::Gelu)],
+            [[1, 4], [2, 6], [32, 36]]
+        );
         assert_eq!((size_of::<Algorithm>(), size_of::<Found>()), (64, 96));
     }
 
@@ -459,7 +209,10 @@ mod tests {
                 for (has_bias, adds) in [(false, false), (true, false), (false, true), (true, true)] {
                     for act in [LtActivation::None, LtActivation::Relu, LtActivation::Gelu] {
                         for rank in 0..2 {
-                            let packed = LtWeight::pack(Param::new(weight.shallow_clone()), has_bias.then_some(&bias), rank).unwrap().unwrap();
+                            let packed =
+                                LtWeight::pack(Param::new(weight.shallow_clone()), has_bias.then_some(&bias), rank)
+                                    .unwrap()
+                                    .unwrap();
                             let found = packed.run(&x, adds.then_some(&other), act).unwrap();
                             let what = format!("{kind:?} {rows} {columns} {out} {has_bias} {adds} {act:?} {rank}");
                             // There is always a first one.

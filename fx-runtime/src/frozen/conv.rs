@@ -3,8 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tch::{TchError, Tensor};
+use tch::Tensor;
 
+pub(super) use self::border::Border;
 use self::cudnn::Fused;
 pub(super) use self::kernel::geometry;
 use self::kernel::{Kernel, layer};
@@ -17,7 +18,7 @@ use crate::ffi::Facts;
 use crate::frame::Target;
 use crate::frame::non_finite::NonFinite;
 use crate::frame::tune::{Packed, Slot};
-use crate::nn::{BatchNorm, PaddingMode};
+use crate::nn::BatchNorm;
 
 /// A convolution over one, two or three spatial axes, plain or transposed.
 ///
@@ -36,14 +37,6 @@ pub struct Conv {
     /// With zero padding where `border` does the padding.
     params: ConvParams,
     border: Option<Border>,
-}
-
-/// Padding with something other than zeros, done before the convolution.
-#[derive(Clone)]
-pub(super) struct Border {
-    mode: PaddingMode,
-    /// Before and after, last axis first, as `pad` wants it.
-    widths: Vec<i64>,
 }
 
 /// What was found out about one call.
@@ -300,22 +293,6 @@ impl Conv {
     }
 }
 
-impl Border {
-    /// Takes padding that is not zeros out of the convolution.
-    pub(super) fn split(params: ConvParams) -> (ConvParams, Option<Self>) {
-        if params.padding_mode == PaddingMode::Zeros || params.padding.iter().all(|&width| width == 0) {
-            return (params, None);
-        }
-        let widths = params.padding.iter().rev().flat_map(|&width| [width, width]).collect();
-        let border = Self { mode: params.padding_mode, widths };
-        (ConvParams { padding: vec![0; params.padding.len()], ..params }, Some(border))
-    }
-
-    pub(super) fn pad(&self, x: &Tensor) -> Result<Tensor, TchError> {
-        self.mode.f_pad(x, &self.widths)
-    }
-}
-
 /// The number of spatial axes, if weight, bias and groups agree.
 pub(super) fn check_weight(shape: &[i64], bias: Option<&Tensor>, params: &ConvParams) -> Result<usize, Error> {
     let refuse = |what: String| {
@@ -342,6 +319,7 @@ impl fmt::Debug for Conv {
     }
 }
 
+mod border;
 mod cpu;
 mod cudnn;
 mod kernel;

@@ -145,7 +145,8 @@ mod tests {
         let number = |shape: &[i64]| Tensor::randn(shape, (Kind::Float, Device::Cpu)) * 3.0;
         let (bias, other) = (number(&[5, 1, 1]), number(&[2, 5, 4, 6]));
         for &act in EVERY_ACTIVATION {
-            for (bias, other) in [(Some(&bias), None), (None, Some(&other)), (Some(&bias), Some(&other)), (None, None)] {
+            for (bias, other) in [(Some(&bias), None), (None, Some(&other)), (Some(&bias), Some(&other)), (None, None)]
+            {
                 let y = number(&[2, 5, 4, 6]);
                 let sum = [bias, other].into_iter().flatten().fold(y.copy(), |sum, added| sum + added);
                 let (found, wanted) = (after_product(y, bias, other, act).unwrap(), act.apply(sum).unwrap());

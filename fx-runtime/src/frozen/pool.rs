@@ -77,8 +77,7 @@ fn pooling(lists: [&[i64]; 4], ceil_mode: bool) -> Option<Pooling> {
         Some([usize::try_from(height).ok()?, usize::try_from(width).ok()?])
     };
     let [kernel, stride, padding, dilation] = lists.map(pair);
-    let pooling =
-        Pooling { kernel: kernel?, stride: stride?, padding: padding?, dilation: dilation?, ceil_mode };
+    let pooling = Pooling { kernel: kernel?, stride: stride?, padding: padding?, dilation: dilation?, ceil_mode };
     let is_positive = [pooling.kernel, pooling.stride, pooling.dilation].concat().into_iter().all(|number| number > 0);
     is_positive.then_some(pooling)
 }

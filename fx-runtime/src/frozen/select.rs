@@ -284,8 +284,7 @@ impl FromStr for ConvChoice {
     type Err = Unknown;
 
     fn from_str(text: &str) -> Result<Self, Unknown> {
-        let all =
-            [Self::Mkl, Self::OneDnn, Self::Winograd, Self::Lt, Self::Cudnn, Self::OnePass, Self::Composed];
+        let all = [Self::Mkl, Self::OneDnn, Self::Winograd, Self::Lt, Self::Cudnn, Self::OnePass, Self::Composed];
         all.into_iter().find(|choice| choice.to_string() == text).ok_or(Unknown)
     }
 }

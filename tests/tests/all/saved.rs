@@ -14,7 +14,8 @@ fn comes_back<S: Subject>(shape: &[i64]) {
     for kind in [Kind::Float, Kind::Double, Kind::BFloat16] {
         let model = model::<S>(kind);
         let xs = tensor(shape, 1.0).to_kind(kind);
-        for options in [Backend::Best, Backend::Composed].map(|backend| Freeze::new().backend(backend).device(device())) {
+        for options in [Backend::Best, Backend::Composed].map(|backend| Freeze::new().backend(backend).device(device()))
+        {
             let frozen = model.frozen(&options).expect("it freezes");
             let path = folder.join("model.safetensors");
             S::save(&frozen, &path).expect("it is saved");

@@ -76,9 +76,8 @@ pub(crate) fn is_same(found: &[u8], expected: &[u8]) -> bool {
     if device() == Device::Cpu {
         return found == expected;
     }
-    let numbers = |bytes: &[u8]| -> Vec<f32> {
-        bytes.as_chunks().0.iter().map(|number| f32::from_le_bytes(*number)).collect()
-    };
+    let numbers =
+        |bytes: &[u8]| -> Vec<f32> { bytes.as_chunks().0.iter().map(|number| f32::from_le_bytes(*number)).collect() };
     let (found, expected) = (numbers(found), numbers(expected));
     let largest = expected.iter().fold(0.0, |largest: f32, number| largest.max(number.abs()));
     found.len() == expected.len() && found.iter().zip(&expected).all(|(a, b)| (a - b).abs() <= 1e-5 * largest)

@@ -7,7 +7,7 @@ use super::ablation;
 use super::record::{Outcome, Record, Row};
 
 /// The contender that all others are compared with: ours at its best.
-const OURS: [&str; 2] = ["fx graphs", "fx frozen"];
+const OURS: [&str; 3] = ["fx best", "fx graphs", "fx frozen"];
 /// The contender whose values are the reference.
 const REFERENCE: &str = "eager";
 /// How the name of a record ends in which ours is compared with itself.
@@ -27,8 +27,9 @@ const HEAD: &str = "# Results
 Written by `cargo xtask results`; every single time is in `results/`. Latency of one forward, all contenders in turns in
 one run, each a process of its own with the same weights and inputs. `fx frozen` is the generated type, `fx eager` the
 same model as written, both in Rust; `eager`, `jit` (TorchScript, frozen and optimised for inference), `compile`
-(torch.compile with freezing) and `ort` (ONNX Runtime) are what a PyTorch user would run. Ratios count; times are this
-machine's. A workload is model:batch:dtype. In a section of an ablation, ours is compared with itself, one thing that makes it
+(torch.compile with freezing) and `ort` (ONNX Runtime) are what a PyTorch user would run. On CUDA `fx best` has measured its
+kernels and is recorded as a CUDA graph, whose outputs the next call overwrites, as those of `compile-graphs` (torch.compile's
+mode `reduce-overhead`) and of `eager-graphs` (eager, recorded) are. Ratios count; times are this machine's. A workload is model:batch:dtype. In a section of an ablation, ours is compared with itself, one thing that makes it
 fast left out at a time: packed kernels (ATen's operators instead), the layout (axes in the default order), Winograd's
 algorithm and products on tile registers, and passes that the build left out.
 ";
@@ -99,13 +100,18 @@ fn table(
     names: &[String],
     cell: impl Fn(&Row, &Outcome) -> Option<String>,
 ) {
+    let cells = |row: &Row| -> Vec<Option<String>> {
+        let outcome = |name: &String| row.contenders.iter().find(|outcome| outcome.name == *name);
+        names.iter().map(|name| outcome(name).and_then(|outcome| cell(row, outcome))).collect()
+    };
+    let rows: Vec<_> = record.workloads.iter().map(|row| (&row.workload, cells(row))).collect();
+    if rows.iter().all(|(_, cells)| cells.iter().all(Option::is_none)) {
+        return;
+    }
     let _ = write!(out, "\n{title}:\n\n| workload | {} |\n|---|{}\n", names.join(" | "), "---|".repeat(names.len()));
-    for row in &record.workloads {
-        let cells = names.iter().map(|name| {
-            let outcome = row.contenders.iter().find(|outcome| outcome.name == *name);
-            outcome.and_then(|outcome| cell(row, outcome)).unwrap_or_default()
-        });
-        let _ = writeln!(out, "| {} | {} |", row.workload, cells.collect::<Vec<_>>().join(" | "));
+    for (workload, cells) in rows {
+        let cells: Vec<String> = cells.into_iter().map(Option::unwrap_or_default).collect();
+        let _ = writeln!(out, "| {workload} | {} |", cells.join(" | "));
     }
 }
 

@@ -389,8 +389,13 @@ fn kernels_for_gpus_compute_the_same_on_the_host() {
 
 #[test]
 fn a_kernel_reads_as_if_written_by_hand() {
-    let case =
-        Case { stored: device::Stored::F16, reads: vec![Read::Linear, Read::Row, Read::Each], rank: 2, width: 8, is_small: true };
+    let case = Case {
+        stored: device::Stored::F16,
+        reads: vec![Read::Linear, Read::Row, Read::Each],
+        rank: 2,
+        width: 8,
+        is_small: true,
+    };
     let source = device::source(&cuda::element::<Film, 3, 0, 1>(), &case, (3, 0, 1));
     let (types, rest) = source.split_once("__device__ R number").unwrap();
     let (_, rest) = rest.split_once("\n__device__ void element").unwrap();

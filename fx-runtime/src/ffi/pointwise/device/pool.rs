@@ -171,7 +171,11 @@ mod tests {
     }
 
     fn assert_same(found: &Tensor, wanted: &Tensor, what: &str) {
-        assert_eq!((found.size(), found.stride(), found.kind()), (wanted.size(), wanted.stride(), wanted.kind()), "{what}");
+        assert_eq!(
+            (found.size(), found.stride(), found.kind()),
+            (wanted.size(), wanted.stride(), wanted.kind()),
+            "{what}"
+        );
         assert_eq!(found.isnan(), wanted.isnan(), "{what}");
         assert_eq!(found.nan_to_num(0.0, None, None), wanted.nan_to_num(0.0, None, None), "{what}");
     }

@@ -30,7 +30,9 @@ fn elements_on_a_gpu_are_those_of_aten() {
         assert!(check_on::<Scaled, 2, 2, 1>(gpu, within, kind, calls) > most);
         // `ATen`'s sixth of hardswish and hardsigmoid is one of f32 there, in f64 too.
         let of_f32 = Rounding::Within(1e-7);
-        assert!(check_on::<Exact, 2, 0, 1>(gpu, if kind == Kind::Double { of_f32 } else { within }, kind, calls) > most);
+        assert!(
+            check_on::<Exact, 2, 0, 1>(gpu, if kind == Kind::Double { of_f32 } else { within }, kind, calls) > most
+        );
         assert!(check_on::<Roots, 1, 0, 1>(gpu, within, kind, calls) > most);
         assert!(check_on::<Rounded, 1, 0, 1>(gpu, within, kind, calls) > most);
     }
