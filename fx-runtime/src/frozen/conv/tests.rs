@@ -9,6 +9,7 @@ use crate::frame::layout::channels_last_of;
 use crate::frame::tune::tests::Told;
 use crate::frozen::activation::EVERY_ACTIVATION;
 use crate::frozen::oracle::{both, check, frame, randn};
+use crate::nn::PaddingMode;
 use crate::{Backend, Freeze};
 
 /// A layer's shape: `[batch, in, ..]`, out channels, kernel.
