@@ -50,6 +50,7 @@ pub enum Class {
 
 /// One row of the op table: everything that is known about one op.
 #[derive(Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own, none a mode")]
 pub struct OpRow {
     /// `ATen`'s name, with the overload where it matters.
     pub name: &'static str,

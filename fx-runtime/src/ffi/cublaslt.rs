@@ -102,7 +102,7 @@ impl LtWeight {
         };
         let _no_grad = tch::no_grad_guard();
         let weight = if weight.is_contiguous() && rows == out { weight } else { padded(&weight)? };
-        let bias = bias.map(|bias| padded(bias)).transpose()?;
+        let bias = bias.map(padded).transpose()?;
         Ok(Some(Self { weight, bias, out, rank, lt, device, plans: Mutex::default() }))
     }
 

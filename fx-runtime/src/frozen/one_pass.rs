@@ -31,16 +31,14 @@ pub(super) fn after_product(
     if act == Activation::None && second.is_none() {
         return Ok(y.f_add(first)?);
     }
-    match by_act(&y, first, second, act) {
-        Some(found) => found,
-        None => {
-            let sum = y.f_add(first)?;
-            Ok(act.apply(match second {
-                Some(second) => sum.f_add(second)?,
-                None => sum,
-            })?)
-        }
+    if let Some(found) = by_act(&y, first, second, act) {
+        return found;
     }
+    let sum = y.f_add(first)?;
+    Ok(act.apply(match second {
+        Some(second) => sum.f_add(second)?,
+        None => sum,
+    })?)
 }
 
 /// An activation of one element, whose numbers come with the call.

@@ -123,7 +123,7 @@ impl Plan {
         let stream = cuda::current_stream(device).ok_or("libtorch does not tell its stream")?;
         let (one, factor) = (1.0_f32, if other.is_some() { 1.0_f32 } else { 0.0 });
         let (result, [of_weight, of_x, of_result]) = (result.data_ptr(), self.layouts);
-        let other = other.map_or(result, |other| other.data_ptr());
+        let other = other.map_or(result, Tensor::data_ptr);
         // SAFETY: handle, descriptors and stream are alive, the factors during the call; the tensors have the shapes that
         // the descriptors say, which the caller has looked at, and are not freed before the stream is done with them, since
         // libtorch gives their memory to later work of the same stream alone.

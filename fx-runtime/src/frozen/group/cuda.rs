@@ -3,7 +3,7 @@
 //! What goes over memory is [`device`]'s; here is what it calls for each element. Elements are computed in f32 whatever
 //! they are stored in, except f64. A kernel is compiled when a group first runs on a device with inputs that lie so; one
 //! that cannot be compiled is not tried again, and `ATen` computes the group. Tests compile these kernels with NVRTC and
-//! run them on the host; they have not been run on a GPU yet.
+//! run them on the host, and on a GPU where there is one.
 
 mod variable;
 

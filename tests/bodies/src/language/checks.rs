@@ -124,10 +124,11 @@ mod tests {
     fn what_never_returns() {
         let make = |p: &nn::Path| Shared { fc: linear(p), group: None };
         agree!(make, [randn(&[2, 4])], |net, xs| net.forward(xs, None));
-        let net =
-            Shared { group: Some(Arc::new(Group::None)), ..make(&nn::VarStore::new(fx_runtime::Device::Cpu).root()) };
+        let (_vs, made) = crate::check::root(make);
+        let net = Shared { group: Some(Arc::new(Group::None)), ..made };
         let frozen = net.freeze(&fx_runtime::Freeze::default()).expect("it freezes");
-        let called = std::panic::AssertUnwindSafe(|| frozen.forward(&randn(&[2, 4]), None));
+        let xs = randn(&[2, 4]).to_device(crate::check::device());
+        let called = std::panic::AssertUnwindSafe(|| frozen.forward(&xs, None));
         assert!(std::panic::catch_unwind(called).is_err());
     }
 
@@ -139,15 +140,14 @@ mod tests {
 
     #[test]
     fn what_a_check_says_is_what_it_says_eagerly() {
-        let vs = nn::VarStore::new(fx_runtime::Device::Cpu);
-        let net = Asserts { fc: linear(&vs.root()), heads: 2 };
+        let (_vs, net) = crate::check::root(|p| Asserts { fc: linear(p), heads: 2 });
         let frozen = net.freeze(&fx_runtime::Freeze::default()).unwrap();
         let said = |run: &dyn Fn() -> Tensor| {
             let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).unwrap_err();
             panic.downcast_ref::<String>().cloned().or(panic.downcast_ref::<&str>().map(ToString::to_string)).unwrap()
         };
         for shape in [&[2, 5][..], &[0, 4], &[8, 4], &[2, 2, 3], &[1, 2, 2, 4]] {
-            let xs = randn(shape);
+            let xs = randn(shape).to_device(crate::check::device());
             assert_eq!(said(&|| frozen.forward(&xs)), said(&|| net.forward(&xs)), "{shape:?}");
         }
     }

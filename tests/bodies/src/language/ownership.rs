@@ -383,8 +383,6 @@ impl PartTwice {
 
 #[cfg(test)]
 mod tests {
-    use fx_runtime::Device;
-
     use super::*;
     use crate::check::{Close, agree, randn, understood};
 
@@ -443,8 +441,7 @@ mod tests {
     #[test]
     fn a_layer_of_the_caller() {
         let ids = Tensor::from_slice(&[0i64, 3, 2]);
-        let vs = nn::VarStore::new(Device::Cpu);
-        let table = nn::embedding(vs.root(), 5, 4, Default::default());
+        let (_vs, table) = crate::check::root(|p| nn::embedding(p, 5, 4, Default::default()));
         agree!(|p| LentLayer { fc: linear(p / 0) }, [ids], |net, ids| net.forward(ids, &table));
     }
 

@@ -91,7 +91,7 @@ impl Chosen {
 mod tests {
     use super::*;
     use crate::check::{agree, randn, understood};
-    use fx_runtime::{Device, Kind};
+    use fx_runtime::Kind;
 
     understood!(Lists: 0 of 14);
 
@@ -101,9 +101,8 @@ mod tests {
 
     #[test]
     fn shared() {
-        let vs = nn::VarStore::new(Device::Cpu);
-        let fc = linear(vs.root() / "fc");
-        let last = nn::layer_norm(vs.root() / "last", vec![4], Default::default());
+        let (_vs, (fc, last)) =
+            crate::check::root(|p| (linear(p / "fc"), nn::layer_norm(p / "last", vec![4], Default::default())));
         for full in [true, false] {
             let table = |p: nn::Path| nn::embedding(p, 6, 4, Default::default());
             let make = |p: &nn::Path| Shared {

@@ -343,6 +343,7 @@ mod tests {
     #[test]
     fn constructors_that_may_fail() {
         agree!(Apart::small, [randn(&[3, 4])], |net, xs| net.forward_t(xs, false));
+        let _alone = crate::check::alone();
         let vs = nn::VarStore::new(fx_runtime::Device::Cpu);
         assert_eq!(Apart::new(&vs.root(), -1.0).unwrap_err(), "a rate of -1");
     }

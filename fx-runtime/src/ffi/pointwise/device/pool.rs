@@ -158,8 +158,8 @@ mod tests {
     ];
 
     fn by_aten(x: &Tensor, pooling: &Pooling) -> Tensor {
-        let [kernel, stride, padding, dilation] =
-            [pooling.kernel, pooling.stride, pooling.padding, pooling.dilation].map(|pair| pair.map(|n| n as i64));
+        let [kernel, stride, padding, dilation] = [pooling.kernel, pooling.stride, pooling.padding, pooling.dilation]
+            .map(|pair| pair.map(|n| i64::try_from(n).unwrap()));
         x.max_pool2d(kernel, stride, padding, dilation, pooling.ceil_mode)
     }
 
