@@ -1,11 +1,11 @@
 //! A forward that can be recorded as a CUDA graph says so first thing, and `warm_up` records it before it is needed.
 //!
 //! Recorded work is repeated, the Rust around it is not. So only a forward whose inputs and outputs are tensors, and
-//! which writes to nothing, waits for nothing and does nothing besides, is recorded.
+//! which writes to nothing, draws nothing, waits for nothing and does nothing besides, is recorded.
 
 use fx_front::{index::Ty, trace::Param};
 use fx_ir::catalog::{self, Flags};
-use fx_ir::{Binding, Bindings, Effect, HostOp, NodeId, Op};
+use fx_ir::{Binding, Bindings, Effect, HostOp, NodeId, Op, ops};
 
 use super::{Emitter, labels, signature::param_name, value::Value};
 
@@ -127,6 +127,10 @@ impl Emitter<'_> {
             let op = &self.inlined.node(id).op;
             if matches!(op.effect(), Effect::Io | Effect::State | Effect::InPlace(_)) {
                 return Err(format!("{} is more than a computation", self.described(id)));
+            }
+            // Attention draws where it drops, which is a call of the user's own.
+            if op.effect() == Effect::Random && *op != Op::Call(ops::ATTENTION) {
+                return Err(format!("{} draws random numbers", self.described(id)));
             }
             if waits(op) {
                 return Err(format!("{} waits for the device, to read what it has computed", self.described(id)));

@@ -129,4 +129,8 @@ fn what_is_never_recorded_is_named() {
     let shapes: [[i64; 2]; 0] = [];
     let report = frozen.warm_up(&shapes).expect("nothing is run").to_string();
     assert!(report.contains("`double_value` (src/dense.rs:") && report.contains("waits for the device"), "{report}");
+    let frozen =
+        model::<effects::MonteCarlo>(Kind::Float).frozen(&Freeze::new().cuda_graphs(true)).expect("it freezes");
+    let report = frozen.warm_up(&shapes).expect("nothing is run").to_string();
+    assert!(report.contains("draws random numbers"), "{report}");
 }
