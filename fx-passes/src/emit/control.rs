@@ -76,12 +76,14 @@ impl Writer<'_, '_> {
     /// What a `match` looks at: borrowed, unless it is a number, a tuple of references or a reference already.
     fn borrowed_subject(&self, id: NodeId) -> String {
         let subject = self.subject(id);
-        // An option of a slice is copied: a pattern would bind a reference to a reference.
-        let is_slice_option = self.graph().node(id).input(0).is_some_and(|of| {
-            let held = |ty: &Type| matches!(ty, Type::Option(inner) if matches!(**inner, Type::List(_)));
-            held(&self.graph().node(of).ty) && fx_print::call::Operands::holds_reference(self, of)
+        // An option of a reference is copied: a pattern would bind a reference to a reference.
+        let is_option_of_reference = self.graph().node(id).input(0).is_some_and(|of| {
+            let node = self.graph().node(of);
+            let is_slice = matches!(&node.ty, Type::Option(inner) if matches!(**inner, Type::List(_)));
+            let is_lent = matches!(node.ty, Type::Option(_)) && node.op.host().is_some_and(HostOp::yields_loan);
+            is_lent || is_slice && fx_print::call::Operands::holds_reference(self, of)
         });
-        let is_number = is_slice_option
+        let is_number = is_option_of_reference
             || match self.graph().node(id).args.first() {
                 Some(Arg::Node(of)) => is_number(&self.graph().node(*of).ty),
                 Some(Arg::Int(_) | Arg::Float(_) | Arg::Bool(_) | Arg::Str(_)) => true,

@@ -247,10 +247,35 @@ impl ReferencesExtended {
     }
 }
 
+/// Elements that code which is not understood computes with, behind a `match` on what lends them.
+#[derive(Debug, Module)]
+pub struct Looked {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl Looked {
+    pub fn forward(&self, xs: &Tensor, list: &mut Vec<Tensor>) -> Tensor {
+        let which = xs.size()[0] as usize;
+        let ys = match list.get(which) {
+            Some(h) => h * 1.max(which as i64 % 3),
+            None => xs.neg(),
+        };
+        list.push(xs.sin());
+        let zs = match list.last() {
+            Some(h) => h * std::hint::black_box(2i64),
+            None => xs.neg(),
+        };
+        self.fc.forward(&(ys + zs))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{agree, randn};
+    use crate::check::{agree, randn, understood};
+
+    understood!(Looked: 6 of 7);
 
     fn cases() -> [(Tensor, Vec<Tensor>, i64); 3] {
         let of = |list: usize, n| (randn(&[2, 4]), (0..list).map(|_| randn(&[2, 4])).collect(), n);
@@ -278,5 +303,13 @@ mod tests {
     fn hidden_behind_a_star() {
         let make = |p: &nn::Path| StarShadow { fc: nn::linear(p / "fc", 4, 4, Default::default()) };
         agree!(make, [(randn(&[2, 4]), 3), (randn(&[2, 4]), -1)], |net, (xs, n)| net.forward(xs, *n));
+    }
+
+    #[test]
+    fn lent_elements() {
+        let make = |p: &nn::Path| Looked { fc: nn::linear(p / "fc", 4, 4, Default::default()) };
+        let list =
+            |rows: i64, length: usize| (randn(&[rows, 4]), (0..length).map(|_| randn(&[rows, 4])).collect::<Vec<_>>());
+        agree!(make, [list(2, 3), list(1, 1)], |net, (xs, list)| net.forward(xs, list));
     }
 }
