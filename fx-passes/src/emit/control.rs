@@ -83,13 +83,13 @@ impl Writer<'_, '_> {
             let is_lent = matches!(node.ty, Type::Option(_)) && node.op.host().is_some_and(HostOp::yields_loan);
             is_lent || is_slice && fx_print::call::Operands::holds_reference(self, of)
         });
-        let is_number = is_option_of_reference
+        let is_copied = is_option_of_reference
             || match self.graph().node(id).args.first() {
                 Some(Arg::Node(of)) => is_number(&self.graph().node(*of).ty),
                 Some(Arg::Int(_) | Arg::Float(_) | Arg::Bool(_) | Arg::Str(_)) => true,
                 _ => false,
             };
-        if is_number || subject.form == Form::Tuple { subject.text } else { self.taken_apart(id, &subject) }
+        if is_copied || subject.form == Form::Tuple { subject.text } else { self.taken_apart(id, &subject) }
     }
 
     /// A reference to what a `match` takes apart. An enum that may lie behind a pointer is named, so that the compiler

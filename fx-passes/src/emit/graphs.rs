@@ -125,16 +125,14 @@ impl Emitter<'_> {
         let is_called = |id: &NodeId| bindings.get(*id) == Binding::Call;
         for id in self.inlined.nodes().into_iter().filter(is_called) {
             let op = &self.inlined.node(id).op;
-            if matches!(op.effect(), Effect::Io | Effect::State | Effect::InPlace(_)) {
-                return Err(format!("{} is more than a computation", self.described(id)));
-            }
-            // Attention draws where it drops, which is a call of the user's own.
-            if op.effect() == Effect::Random && *op != Op::Call(ops::ATTENTION) {
-                return Err(format!("{} draws random numbers", self.described(id)));
-            }
-            if waits(op) {
-                return Err(format!("{} waits for the device, to read what it has computed", self.described(id)));
-            }
+            let is_not = match op.effect() {
+                Effect::Io | Effect::State | Effect::InPlace(_) => "is more than a computation",
+                // Attention draws where it drops, which is a call of the user's own.
+                Effect::Random if *op != Op::Call(ops::ATTENTION) => "draws random numbers",
+                _ if waits(op) => "waits for the device, to read what it has computed",
+                Effect::Random | Effect::Pure => continue,
+            };
+            return Err(format!("{} {is_not}", self.described(id)));
         }
         Ok(self.inputs().unwrap_or_default())
     }

@@ -51,7 +51,6 @@ pub(crate) struct LtWeight {
     /// Which of the kernels that the library proposes is taken, best first.
     rank: usize,
     lt: Arc<Lt>,
-    device: usize,
     plans: Mutex<Vec<(Case, Option<Arc<Plan>>)>>,
 }
 
@@ -103,7 +102,7 @@ impl LtWeight {
         let _no_grad = tch::no_grad_guard();
         let weight = if weight.is_contiguous() && rows == out { weight } else { padded(&weight)? };
         let bias = bias.map(padded).transpose()?;
-        Ok(Some(Self { weight, bias, out, rank, lt, device, plans: Mutex::default() }))
+        Ok(Some(Self { weight, bias, out, rank, lt, plans: Mutex::default() }))
     }
 
     pub(crate) fn weight(&self) -> &Param {
@@ -127,7 +126,7 @@ impl LtWeight {
         other: Option<&Tensor>,
         act: LtActivation,
     ) -> Result<Option<Tensor>, TchError> {
-        let (shape, kind) = (self.weight.size(), self.weight.f_kind()?);
+        let (shape, kind, device) = (self.weight.size(), self.weight.f_kind()?, Device::Cuda(self.lt.device));
         let [rows, _] = x.size()[..] else { return Ok(None) };
         if other.is_some() && self.out != shape[0] {
             return Ok(None);
@@ -136,7 +135,7 @@ impl LtWeight {
             tensor.size() == [rows, columns]
                 && tensor.is_contiguous()
                 && tensor.kind() == kind
-                && tensor.device() == Device::Cuda(self.device)
+                && tensor.device() == device
         };
         if rows == 0 || !is_ours(x, shape[1]) || !other.is_none_or(|other| is_ours(other, shape[0])) {
             return Ok(None);
@@ -144,10 +143,10 @@ impl LtWeight {
         let aligned = [alignment(x), other.map_or(ALIGNED, alignment)];
         let case = Case { rows, act, adds: other.is_some(), aligned };
         let Some(plan) = self.plan(case, [self.out, shape[1]], kind) else { return Ok(None) };
-        let result = Tensor::f_empty([rows, self.out], (kind, Device::Cuda(self.device)))?;
+        let result = Tensor::f_empty([rows, self.out], (kind, device))?;
         let room = i64::try_from(plan.found.workspace).unwrap_or(0);
-        let workspace = Tensor::f_empty([room], (Kind::Uint8, Device::Cuda(self.device)))?;
-        match plan.run(&self.lt, self.device, &self.weight, x, other, &result, &workspace) {
+        let workspace = Tensor::f_empty([room], (Kind::Uint8, device))?;
+        match plan.run(&self.weight, x, other, &result, &workspace) {
             Ok(()) => Ok(Some(result.f_narrow(1, 0, shape[0])?.f_contiguous()?)),
             Err(_) => Ok(None),
         }

@@ -47,9 +47,7 @@ pub(super) fn current_stream(device: usize) -> Option<*mut std::ffi::c_void> {
         return None;
     }
     let current = CURRENT.get_or_init(|| {
-        // SAFETY: the name ends in NUL; libtorch_cuda is open, and its symbols are global.
-        let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"aoti_torch_get_current_cuda_stream".as_ptr()) };
-        (!address.is_null()).then(|| {
+        super::entry::symbol(c"aoti_torch_get_current_cuda_stream").map(|address| {
             // SAFETY: the function of this name has this declaration (`aoti_torch/c/shim.h`).
             unsafe { std::mem::transmute::<*mut std::ffi::c_void, Current>(address) }
         })

@@ -27,7 +27,7 @@ macro_rules! entry_points {
         impl EntryPoints {
             fn look_up() -> Self {
                 Self {
-                    $($field: symbol(concat!(stringify!($symbol), "\0")).map(|address| {
+                    $($field: exported(concat!(stringify!($symbol), "\0")).map(|address| {
                         // SAFETY: `address` is the function of this name in the release that HEADERS names (`table`
                         // checks it), whose C declaration has exactly these argument and result types.
                         unsafe {
@@ -113,28 +113,33 @@ pub(crate) fn presence() -> Vec<Presence> {
 
 /// `(major, minor, patch)` of the libtorch in this process.
 pub(crate) fn libtorch_version() -> Option<(u64, u64, u64)> {
-    let address = symbol("aoti_torch_abi_version\0")?;
+    let address = symbol(c"aoti_torch_abi_version")?;
     // SAFETY: since it exists (2.7) this function takes nothing and returns a u64; it only returns a constant.
     let version = unsafe { std::mem::transmute::<*mut c_void, extern "C" fn() -> u64>(address)() };
     // A byte each, from the top.
     Some((version >> 56, (version >> 48) & 0xff, (version >> 40) & 0xff))
 }
 
-/// The address of a symbol in the libraries that were loaded when the program started.
+/// The address of a symbol whose name ends in NUL.
+fn exported(name: &'static str) -> Option<*mut c_void> {
+    symbol(CStr::from_bytes_with_nul(name.as_bytes()).ok()?)
+}
+
+/// The address of a symbol in the libraries that are open to all of the process: those that were loaded when the program
+/// started, and CUDA's.
 #[cfg(unix)]
-pub(super) fn symbol(name: &'static str) -> Option<*mut c_void> {
-    let name = CStr::from_bytes_with_nul(name.as_bytes()).ok()?;
+pub(super) fn symbol(name: &CStr) -> Option<*mut c_void> {
     // SAFETY: `name` ends in NUL, and RTLD_DEFAULT asks for the global search order.
     let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
     (!address.is_null()).then_some(address)
 }
 
 #[cfg(not(unix))]
-pub(super) fn symbol(_: &'static str) -> Option<*mut c_void> {
+pub(super) fn symbol(_: &CStr) -> Option<*mut c_void> {
     None
 }
 
 /// An exported function of `libtorch_cpu`: its name and its address.
 pub(super) fn anchor() -> Option<(&'static str, *mut c_void)> {
-    Some(("aoti_torch_abi_version", symbol("aoti_torch_abi_version\0")?))
+    Some(("aoti_torch_abi_version", symbol(c"aoti_torch_abi_version")?))
 }

@@ -60,7 +60,7 @@ fn mkl() -> Option<&'static Mkl> {
             return None;
         }
         let [size, pack, compute] =
-            [symbol("cblas_sgemm_pack_get_size\0")?, symbol("cblas_sgemm_pack\0")?, symbol("cblas_sgemm_compute\0")?];
+            [symbol(c"cblas_sgemm_pack_get_size")?, symbol(c"cblas_sgemm_pack")?, symbol(c"cblas_sgemm_compute")?];
         // SAFETY: the functions of `mkl_cblas.h` (MKL 2024) with 32-bit integers, which is how libtorch is built; the
         // names with 64-bit integers end in `_64`.
         Some(unsafe {

@@ -36,19 +36,19 @@ fn openmp() -> Option<&'static OpenMp> {
                     .map(|found| unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn() -> c_int>(found) })
             };
             // SAFETY: `GOMP_parallel(void (*)(void*), void*, unsigned, unsigned)`, stable since GCC 4.9.
-            let parallel = symbol("GOMP_parallel\0").map(|found| unsafe {
+            let parallel = symbol(c"GOMP_parallel").map(|found| unsafe {
                 std::mem::transmute::<*mut c_void, unsafe extern "C" fn(Region, *mut c_void, c_uint, c_uint)>(found)
             })?;
             // SAFETY: a function of the OpenMP standard, which takes an int.
-            let set_threads = symbol("omp_set_num_threads\0")
+            let set_threads = symbol(c"omp_set_num_threads")
                 .map(|found| unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn(c_int)>(found) })?;
             Some(OpenMp {
                 parallel,
-                max_threads: number("omp_get_max_threads\0")?,
+                max_threads: number(c"omp_get_max_threads")?,
                 set_threads,
-                team_size: number("omp_get_num_threads\0")?,
-                member: number("omp_get_thread_num\0")?,
-                in_parallel: number("omp_in_parallel\0")?,
+                team_size: number(c"omp_get_num_threads")?,
+                member: number(c"omp_get_thread_num")?,
+                in_parallel: number(c"omp_in_parallel")?,
             })
         })
         .as_ref()

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use tch::Tensor;
 
 pub(super) use self::border::Border;
-use self::cudnn::Fused;
 pub(super) use self::kernel::geometry;
 use self::kernel::{Kernel, layer};
 use super::accepts::Accepts;
@@ -235,15 +234,10 @@ impl Conv {
                 Kernel::Lt(patches) => {
                     return patches.run(x, Some(other), self.act, self.act.may_fuse(&self.non_finite));
                 }
-                Kernel::Cudnn(fused) if self.act.may_fuse(&self.non_finite) => {
-                    if let Some(y) = fused.add_relu(x, other, &self.params) {
-                        return Ok(y);
-                    }
-                    return fused.plain.in_one_pass(x, &self.params, Some(other), self.act);
+                Kernel::Cudnn(fused) => {
+                    return fused.run(x, &self.params, Some(other), self.act, self.act.may_fuse(&self.non_finite));
                 }
-                Kernel::Cudnn(Fused { plain, .. }) | Kernel::OnePass(plain) => {
-                    return plain.in_one_pass(x, &self.params, Some(other), self.act);
-                }
+                Kernel::OnePass(plain) => return plain.in_one_pass(x, &self.params, Some(other), self.act),
                 _ => {}
             }
         }
@@ -271,15 +265,8 @@ impl Conv {
             Kernel::Cpu(conv) => conv.run(&x.f_unsqueeze(2)?, act)?.f_squeeze_dim(2)?.f_contiguous()?,
             Kernel::Matrix(conv) => conv.run(x, None, act)?,
             Kernel::Lt(patches) => patches.run(x, None, act, act.may_fuse(&self.non_finite))?,
-            Kernel::Cudnn(fused) if act == Activation::Relu && act.may_fuse(&self.non_finite) => {
-                match fused.relu(x, &self.params) {
-                    Some(y) => y,
-                    None => fused.plain.in_one_pass(x, &self.params, None, act)?,
-                }
-            }
-            Kernel::Cudnn(Fused { plain, .. }) | Kernel::OnePass(plain) => {
-                plain.in_one_pass(x, &self.params, None, act)?
-            }
+            Kernel::Cudnn(fused) => fused.run(x, &self.params, None, act, act.may_fuse(&self.non_finite))?,
+            Kernel::OnePass(plain) => plain.in_one_pass(x, &self.params, None, act)?,
             Kernel::Composed(plain) => act.apply(plain.convolution(x, &self.params)?)?,
         })
     }

@@ -57,29 +57,13 @@ pub fn max_pool2d(
 ) -> Result<Tensor> {
     let [kernel, stride, padding, dilation] =
         [kernel.numbers(), stride.numbers(), padding.numbers(), dilation.numbers()];
-    let pooling = Some(x)
-        .filter(|x| x.device().is_cuda())
-        .and_then(|_| pooling([kernel, if stride.is_empty() { kernel } else { stride }, padding, dilation], ceil_mode));
-    if let Some(found) = pooling.and_then(|pooling| device::max_pool(x, &pooling)) {
+    if x.device().is_cuda()
+        && let Some(pooling) = Pooling::of([kernel, stride, padding, dilation], ceil_mode)
+        && let Some(found) = device::max_pool(x, &pooling)
+    {
         return found;
     }
     Ok(x.f_max_pool2d(kernel, stride, padding, dilation, ceil_mode)?)
-}
-
-/// None of numbers that libtorch refuses.
-fn pooling(lists: [&[i64]; 4], ceil_mode: bool) -> Option<Pooling> {
-    let pair = |list: &[i64]| -> Option<[usize; 2]> {
-        let [height, width] = match *list {
-            [both] => [both, both],
-            [height, width] => [height, width],
-            _ => return None,
-        };
-        Some([usize::try_from(height).ok()?, usize::try_from(width).ok()?])
-    };
-    let [kernel, stride, padding, dilation] = lists.map(pair);
-    let pooling = Pooling { kernel: kernel?, stride: stride?, padding: padding?, dilation: dilation?, ceil_mode };
-    let is_positive = [pooling.kernel, pooling.stride, pooling.dilation].concat().into_iter().all(|number| number > 0);
-    is_positive.then_some(pooling)
 }
 
 #[cfg(test)]
@@ -98,9 +82,9 @@ mod tests {
 
     #[test]
     fn numbers_that_libtorch_refuses_are_no_windows() {
-        assert!(pooling([&[2], &[2, 1], &[0], &[1]], false).is_some());
+        assert!(Pooling::of([&[2], &[2, 1], &[0], &[1]], false).is_some());
         for wrong in [[&[0][..], &[1], &[0], &[1]], [&[2], &[1], &[-1], &[1]], [&[2], &[1], &[0], &[1, 1, 1]]] {
-            assert!(pooling(wrong, false).is_none(), "{wrong:?}");
+            assert!(Pooling::of(wrong, false).is_none(), "{wrong:?}");
         }
     }
 }

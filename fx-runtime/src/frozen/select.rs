@@ -183,6 +183,11 @@ impl Target {
         matches!(self.device, Device::Cuda(_)) && matches!(self.kind, Kind::Float | Kind::Half | Kind::BFloat16)
     }
 
+    /// Whether products go to cuBLASLt directly. Not in f32, where libtorch's switches say how exact a product is.
+    fn lt(&self) -> bool {
+        self.on_cuda() && self.kind != Kind::Float
+    }
+
     /// The kernels that can compute a convolution: the first without a look at its inputs, the others where measuring
     /// says so.
     pub(super) fn conv(&self, layer: ConvLayer) -> Vec<ConvChoice> {
@@ -194,7 +199,7 @@ impl Target {
         let packs = self.onednn() && channels_last;
         // A weight that is not finite could not be unpacked again.
         let elements = pixels.filter(|_| self.mkl() && channels_last && !non_finite);
-        let lt = self.on_cuda() && self.kind != Kind::Float && channels_last;
+        let lt = self.lt() && channels_last;
         let tiles = tiles && self.backend == Backend::Best && self.kind == Kind::Float;
         those_of(&[
             (ConvChoice::Mkl, elements.is_some_and(|elements| elements >= MKL_PIXELS_FROM)),
@@ -230,8 +235,7 @@ impl Target {
             OneDnnCall::Operator => SHIM_LINEAR_FROM,
         };
         let dots = self.dots() && UnpackedWeight::takes(shape);
-        // In f32 libtorch's switches say how exact a product is.
-        let lt = self.on_cuda() && self.kind != Kind::Float;
+        let lt = self.lt();
         // cuBLASLt's GELU is the tanh approximation.
         let cublas = self.on_cuda() && has_bias && matches!(act, Activation::Relu | Activation::GeluTanh);
         those_of(&[

@@ -4,22 +4,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fx_runtime::{Device, Kind, Module, Tensor};
 
+#[path = "../../device.rs"]
+mod device;
+
+pub(crate) use device::device;
+
 /// libtorch has one generator of random numbers, which fresh weights are drawn from too; whoever draws holds this.
 pub(crate) fn chance() -> MutexGuard<'static, ()> {
     static GENERATOR: Mutex<()> = Mutex::new(());
     GENERATOR.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Where models and their inputs are: on the first GPU if `FX_TEST_DEVICE` is `cuda`, else on the CPU.
-///
-/// `NVIDIA_TF32_OVERRIDE=0` has to be set for it: products of ten bits agree to three digits.
-pub(crate) fn device() -> Device {
-    if std::env::var_os("FX_TEST_DEVICE").is_none_or(|name| name != "cuda") {
-        return Device::Cpu;
-    }
-    let device = fx_runtime::cuda_if_available();
-    assert!(device.is_cuda(), "FX_TEST_DEVICE asks for a GPU:\n{}", fx_runtime::capabilities());
-    device
 }
 
 /// `sin` of something irregular, scaled to a variance of 1; a function of shape and `seed` alone.

@@ -1,11 +1,13 @@
 //! The library's functions, looked up in the process, and its handle on a device.
 
-use std::ffi::{CStr, c_int, c_void};
+use std::collections::BTreeMap;
+use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::ffi::cuda;
 use crate::ffi::driver::{Driver, driver};
+use crate::ffi::entry::symbol;
 
 pub(super) type Status = c_int;
 pub(super) type Raw = *mut c_void;
@@ -47,18 +49,6 @@ functions! {
         *const Algorithm, Raw, usize, Raw);
 }
 
-#[cfg(unix)]
-fn symbol(name: &CStr) -> Option<*mut c_void> {
-    // SAFETY: the name ends in NUL.
-    let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-    (!address.is_null()).then_some(address)
-}
-
-#[cfg(not(unix))]
-fn symbol(_: &CStr) -> Option<*mut c_void> {
-    None
-}
-
 /// `cublasLtMatmulAlgo_t`.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
@@ -77,6 +67,7 @@ pub(super) struct Found {
 
 /// The library on one device.
 pub(super) struct Lt {
+    pub(super) device: usize,
     pub(super) functions: Functions,
     pub(super) driver: &'static Driver,
     /// The device's primary context.
@@ -91,14 +82,9 @@ unsafe impl Sync for Lt {}
 
 /// Made once for each device; none where the library is not in the process.
 pub(super) fn lt(device: usize) -> Option<Arc<Lt>> {
-    static ALL: Mutex<Vec<(usize, Option<Arc<Lt>>)>> = Mutex::new(Vec::new());
+    static ALL: Mutex<BTreeMap<usize, Option<Arc<Lt>>>> = Mutex::new(BTreeMap::new());
     let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((_, known)) = all.iter().find(|(known, _)| *known == device) {
-        return known.clone();
-    }
-    let made = Lt::new(device).map(Arc::new);
-    all.push((device, made.clone()));
-    made
+    all.entry(device).or_insert_with(|| Lt::new(device).map(Arc::new)).clone()
 }
 
 impl Lt {
@@ -111,7 +97,7 @@ impl Lt {
         let mut handle = ptr::null_mut();
         // SAFETY: the callee writes one handle, which is kept for good.
         let made = driver.within(context, || told(unsafe { (functions.create)(&raw mut handle) }));
-        made.ok().map(|()| Self { functions, driver, context, handle })
+        made.ok().map(|()| Self { device, functions, driver, context, handle })
     }
 }
 

@@ -109,18 +109,16 @@ impl Plan {
     }
 
     /// Queues the product.
-    #[expect(clippy::too_many_arguments, reason = "the operands of a product")]
     pub(super) fn run(
         &self,
-        lt: &Lt,
-        device: usize,
         weight: &Tensor,
         x: &Tensor,
         other: Option<&Tensor>,
         result: &Tensor,
         workspace: &Tensor,
     ) -> Result<(), String> {
-        let stream = cuda::current_stream(device).ok_or("libtorch does not tell its stream")?;
+        let lt = &self.lt;
+        let stream = cuda::current_stream(lt.device).ok_or("libtorch does not tell its stream")?;
         let (one, factor) = (1.0_f32, if other.is_some() { 1.0_f32 } else { 0.0 });
         let (result, [of_weight, of_x, of_result]) = (result.data_ptr(), self.layouts);
         let other = other.map_or(result, Tensor::data_ptr);

@@ -55,6 +55,22 @@ fn order(sizes: &[i64]) -> Vec<i64> {
 }
 
 impl Pooling {
+    /// Of kernel, stride, padding and dilation, each for both axes or one for each; no stride is one by the kernel. None of
+    /// numbers that libtorch refuses.
+    pub(crate) fn of([kernel, stride, padding, dilation]: [&[i64]; 4], ceil_mode: bool) -> Option<Self> {
+        let pair = |list: &[i64]| -> Option<[usize; 2]> {
+            match *list {
+                [both] => Some([usize::try_from(both).ok()?; 2]),
+                [height, width] => Some([usize::try_from(height).ok()?, usize::try_from(width).ok()?]),
+                _ => None,
+            }
+        };
+        let stride = if stride.is_empty() { kernel } else { stride };
+        let [kernel, stride, dilation] = [pair(kernel)?, pair(stride)?, pair(dilation)?];
+        let is_positive = [kernel, stride, dilation].iter().flatten().all(|&number| number > 0);
+        is_positive.then_some(Self { kernel, stride, padding: pair(padding)?, dilation, ceil_mode })
+    }
+
     /// How many windows there are along an axis of so many pixels. Source: `pooling_output_shape` of `ATen`'s `Pool.h`.
     pub(crate) fn windows(&self, axis: usize, pixels: usize) -> Option<usize> {
         let [kernel, stride, padding, dilation] =

@@ -4,8 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tch::{TchError, Tensor};
 
-use super::ConvParams;
 use super::kernel::Plain;
+use super::{Activation, ConvParams};
+use crate::Error;
 
 /// What cuDNN fuses. Which dtypes, shapes and GPUs it has kernels for, only it knows.
 pub(super) struct Fused {
@@ -19,29 +20,33 @@ impl Fused {
         Self { plain, is_refused: AtomicBool::new(false) }
     }
 
-    /// `relu(conv(x) + bias)`; none where cuDNN does not compute it.
-    pub(super) fn relu(&self, x: &Tensor, p: &ConvParams) -> Option<Tensor> {
-        self.run(|plain| {
-            let bias = plain.bias.as_deref();
-            plain.input(x)?.f_cudnn_convolution_relu(&plain.weight, bias, &p.stride, &p.padding, &p.dilation, p.groups)
-        })
-    }
-
-    /// `relu(conv(x) + bias + other)`, with something added of the result's shape; none where cuDNN does not compute it.
-    pub(super) fn add_relu(&self, x: &Tensor, other: &Tensor, p: &ConvParams) -> Option<Tensor> {
-        self.run(|plain| {
-            let bias = plain.bias.as_deref();
-            let (stride, padding, dilation) = (&p.stride, &p.padding, &p.dilation);
-            let x = plain.input(x)?;
-            x.f_cudnn_convolution_add_relu(&plain.weight, other, 1.0, bias, stride, padding, dilation, p.groups)
-        })
-    }
-
-    /// Whatever is wrong, `ATen` says it when it computes the layer instead.
-    fn run(&self, compute: impl FnOnce(&Plain) -> Result<Tensor, TchError>) -> Option<Tensor> {
-        if self.is_refused.load(Ordering::Relaxed) {
-            return None;
+    /// `act(conv(x) + bias + other)`, `other` of the result's shape: by cuDNN if it computes that, and may.
+    pub(super) fn run(
+        &self,
+        x: &Tensor,
+        params: &ConvParams,
+        other: Option<&Tensor>,
+        act: Activation,
+        may_fuse: bool,
+    ) -> Result<Tensor, Error> {
+        if may_fuse && act == Activation::Relu && !self.is_refused.load(Ordering::Relaxed) {
+            match self.relu(x, params, other) {
+                Ok(y) => return Ok(y),
+                // Whatever is wrong, `ATen` says it when it computes the layer instead.
+                Err(_) => self.is_refused.store(true, Ordering::Relaxed),
+            }
         }
-        compute(&self.plain).inspect_err(|_| self.is_refused.store(true, Ordering::Relaxed)).ok()
+        self.plain.in_one_pass(x, params, other, act)
+    }
+
+    fn relu(&self, x: &Tensor, p: &ConvParams, other: Option<&Tensor>) -> Result<Tensor, TchError> {
+        let (x, Plain { weight, bias, .. }) = (self.plain.input(x)?, &self.plain);
+        let (bias, stride, padding, dilation) = (bias.as_deref(), &p.stride, &p.padding, &p.dilation);
+        match other {
+            None => x.f_cudnn_convolution_relu(weight, bias, stride, padding, dilation, p.groups),
+            Some(other) => {
+                x.f_cudnn_convolution_add_relu(weight, other, 1.0, bias, stride, padding, dilation, p.groups)
+            }
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use tch::Kind;
 
+use super::cudnn::Fused;
 use super::kernel::geometry;
 use super::*;
 use crate::ffi::{Winograd, ops};

@@ -128,34 +128,15 @@ fn pooling(module: &GraphModule, id: NodeId) -> Option<Pooling> {
     if op_of(graph, id)? != ops::MAX_POOL2D {
         return None;
     }
-    let both = |sizes: &[i64]| -> Option<[usize; 2]> {
-        match sizes {
-            [one] => Some([usize::try_from(*one).ok()?; 2]),
-            [height, width] => Some([usize::try_from(*height).ok()?, usize::try_from(*width).ok()?]),
-            _ => None,
-        }
-    };
     if let Some(path) = patterns::module_path(graph, id) {
         let layer = module.submodule(path)?.as_any()?.downcast_ref::<nn::MaxPool2D>()?;
         let nn::MaxPool2D { kernel_size, stride, padding, dilation, ceil_mode } = *layer;
-        return Some(Pooling {
-            kernel: both(&kernel_size)?,
-            stride: both(&stride)?,
-            padding: both(&padding)?,
-            dilation: both(&dilation)?,
-            ceil_mode,
-        });
+        return Pooling::of([&kernel_size, &stride, &padding, &dilation], ceil_mode);
     }
     let args = &graph.node(id).args;
-    let list = |at: usize| both(&ints(args.get(at)?)?);
-    let stride = args.get(2).and_then(ints).filter(|stride| !stride.is_empty());
-    Some(Pooling {
-        kernel: list(1)?,
-        stride: stride.map_or_else(|| list(1), |stride| both(&stride))?,
-        padding: list(3)?,
-        dilation: list(4)?,
-        ceil_mode: matches!(args.get(5)?, Arg::Bool(true)),
-    })
+    let list = |at: usize| ints(args.get(at)?);
+    let stride = list(2).unwrap_or_default();
+    Pooling::of([&list(1)?, &stride, &list(3)?, &list(4)?], matches!(args.get(5)?, Arg::Bool(true)))
 }
 
 /// Returns whether a node yields the mean of each channel of images, with axes of length 1 in the place of the image's.

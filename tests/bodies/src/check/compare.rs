@@ -7,6 +7,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tch::{Device, Kind, Tensor};
 
+#[path = "../../../device.rs"]
+mod device;
+
+pub(crate) use device::device;
+
 /// One test at a time draws random numbers: libtorch has one generator for all threads.
 static GENERATOR: Mutex<()> = Mutex::new(());
 
@@ -15,18 +20,6 @@ pub(crate) fn alone() -> MutexGuard<'static, ()> {
     // Before anything is drawn: libtorch looks for CUDA once.
     device();
     GENERATOR.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Where models and their inputs are: on the first GPU if `FX_TEST_DEVICE` is `cuda`, else on the CPU.
-///
-/// `NVIDIA_TF32_OVERRIDE=0` has to be set for it: products of ten bits agree to three digits.
-pub(crate) fn device() -> Device {
-    if std::env::var_os("FX_TEST_DEVICE").is_none_or(|name| name != "cuda") {
-        return Device::Cpu;
-    }
-    let device = fx_runtime::cuda_if_available();
-    assert!(device.is_cuda(), "FX_TEST_DEVICE asks for a GPU:\n{}", fx_runtime::capabilities());
-    device
 }
 
 /// A model on its own variables.

@@ -82,11 +82,8 @@ impl Printer<'_> {
 
     /// Reads what lies otherwise.
     fn gathers(&mut self) {
-        let those = |reads: [Read; 2]| {
-            let others = self.others.iter().copied();
-            others.filter(|&input| reads.contains(&self.case.reads[input])).collect::<Vec<_>>()
-        };
-        let (packs, elements) = (those([Read::Row, Read::Once]), those([Read::Each, Read::Each]));
+        let (elements, packs): (Vec<usize>, Vec<usize>) =
+            self.others.iter().partition(|&&input| self.case.reads[input] == Read::Each);
         if !packs.is_empty() {
             // A pack does not go over the end of the innermost axis, so that it is whole.
             let mut text = self.places(&packs, "at");
