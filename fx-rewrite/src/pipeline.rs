@@ -22,8 +22,8 @@ use crate::library::{Activations, Arithmetic, Attention, Joins, Layout, Linears,
 use crate::pass::{Pass, PassContext};
 use crate::passes::{
     AffineNorm, CommonSubexpressions, DeadCode, FoldBatchNorm, FoldLayerScale, FoldLeadingNorm, FoldScale,
-    FuseEpilogue, GroupPointwise, LayoutSafe, LowerModules, MergeArms, MergeLinears, PackKernels, RemoveIdentity,
-    SinkIntoArms,
+    FuseEpilogue, GroupPointwise, HoistFrozen, LayoutSafe, LowerModules, MergeArms, MergeLinears, PackKernels,
+    RemoveIdentity, SinkIntoArms,
 };
 use crate::rewrite::Outcome;
 
@@ -80,6 +80,7 @@ impl Pipeline {
             .then(LayoutSafe)
             .then(PackKernels)
             .then(MergeArms)
+            .then(HoistFrozen)
             .then(CommonSubexpressions)
             .then(DeadCode)
             .then(AffineNorm)

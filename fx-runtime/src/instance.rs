@@ -252,13 +252,36 @@ impl Tracer {
         result
     }
 
-    /// The error of a part that is given another number of arguments than it takes.
+    /// The arguments of a part that takes this many.
     ///
     /// # Errors
-    /// Always.
-    pub fn refuse_arguments<T>(&self, count: usize) -> Result<T, Error> {
-        let what = format!("a part at `{}` with {count} arguments, which is a fault of fx", self.prefix);
-        Err(Error::Unsupported { what, help: "please report it with the model's source".to_owned() })
+    /// [`Error::Unsupported`] if it is given another number of them.
+    pub fn arguments<const N: usize>(&self, args: &[&Arg]) -> Result<[Arg; N], Error> {
+        let given: Vec<Arg> = args.iter().map(|&arg| arg.clone()).collect();
+        given.try_into().map_err(|_| {
+            let what = format!("a part at `{}` with {} arguments, which is a fault of fx", self.prefix, args.len());
+            Error::Unsupported { what, help: "please report it with the model's source".to_owned() }
+        })
+    }
+
+    /// The graph of a model whose nodes `list` adds: of inputs of these names, each with whether it is a tensor, to that many
+    /// results.
+    ///
+    /// # Errors
+    /// Those of `list` and of [`finish`](Tracer::finish).
+    pub fn listed(
+        mut self,
+        inputs: &[(&str, bool)],
+        results: usize,
+        list: impl FnOnce(&mut Tracer, &[&Arg]) -> Result<Arg, Error>,
+    ) -> Result<GraphModule, Error> {
+        let inputs: Vec<Arg> = inputs.iter().map(|&(name, is_tensor)| self.input(name, is_tensor)).collect();
+        let result = list(&mut self, &inputs.iter().collect::<Vec<_>>())?;
+        let results = match results {
+            1 => vec![result],
+            count => (0..count).map(|position| self.part(&result, position)).collect(),
+        };
+        self.finish(&results.iter().collect::<Vec<_>>())
     }
 
     /// A field of a value; of a struct that is made in this graph it is what the field was given.

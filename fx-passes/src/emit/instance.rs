@@ -103,6 +103,12 @@ impl<'e, 'a> Walk<'e, 'a> {
         self.free_inputs().into_iter().map(|(_, id)| self.writer.read(id).text).collect()
     }
 
+    /// The inputs' names in the graph, each with whether it is a tensor.
+    fn kinds_of_inputs(&self) -> String {
+        let input = |(param, _): (&Param, NodeId)| format!("({:?}, {})", param.name, param.ty == Ty::Tensor);
+        self.free_inputs().into_iter().map(input).collect::<Vec<_>>().join(", ")
+    }
+
     /// The lines that make the inputs.
     fn inputs(&self) -> String {
         let input = |(param, id): (&Param, NodeId)| {

@@ -27,7 +27,12 @@ impl BindingTimes {
         self.made.contains(id) || self.bindings.get(id) < Binding::Call
     }
 
-    /// The same of an argument; literals are.
+    /// Returns whether the value is known once the live model is there, and not before.
+    pub(crate) fn is_of_model(&self, id: NodeId) -> bool {
+        self.made.contains(id) || self.bindings.get(id) == Binding::Freeze
+    }
+
+    /// Returns whether an argument is frozen; literals are.
     pub(crate) fn is_frozen_arg(&self, arg: &Arg) -> bool {
         arg.nodes().all(|id| self.is_frozen(id))
     }

@@ -125,7 +125,8 @@ impl<'g> Merge<'g> {
     }
 }
 
-fn is_mergeable(node: &Node) -> bool {
+/// Returns whether one node may compute what several do that are equal to it.
+pub(super) fn is_mergeable(node: &Node) -> bool {
     let is_value = !matches!(node.op, Op::Placeholder | Op::Yield) && !node.op.is_control_flow();
     is_value && node.effect() == Effect::Pure && is_shareable(&node.ty)
 }

@@ -65,10 +65,11 @@ fn the_list_is_visible() {
         21  layout-safe            turns view into reshape and hands tensors to foreign code in row-major order
         22  pack-kernels           packs each layer into a kernel at freeze time (after lower-modules)
         23  merge-arms             merges the arms of a decision that differ in a constant alone (after pack-kernels)
-        24  common-subexpressions  merges nodes that compute the same
-        25  dead-code              erases nodes without readers and without effects, control flow included
-        26  affine-norm            writes batch norms beside pointwise operators as a factor and a summand of each channel (after pack-kernels; before group-pointwise)
-        27  group-pointwise        computes pointwise ops that follow each other in one pass over memory (after fuse-epilogue, pack-kernels)
+        24  hoist-frozen           moves what is known of the live model out of branches that a call decides (after pack-kernels)
+        25  common-subexpressions  merges nodes that compute the same
+        26  dead-code              erases nodes without readers and without effects, control flow included
+        27  affine-norm            writes batch norms beside pointwise operators as a factor and a summand of each channel (after pack-kernels; before group-pointwise)
+        28  group-pointwise        computes pointwise ops that follow each other in one pass over memory (after fuse-epilogue, pack-kernels)
     "#]].assert_eq(&Pipeline::inference().to_string());
 }
 
@@ -76,7 +77,7 @@ fn the_list_is_visible() {
 fn passes_are_put_in_and_left_out() {
     let pipeline = Pipeline::inference().with(Careless).with(DeadCode).without("pack-kernels").without("layout-safe");
     let names: Vec<_> = pipeline.passes().map(Pass::name).collect();
-    expect!["careless dead-code remove-identity common-subexpressions dead-code arithmetic layout joins sink-into-arms activations norms attention linears lower-modules common-subexpressions fold-layer-scale sink-into-arms fold-batch-norm fold-scale merge-linears fuse-epilogue fold-leading-norm merge-arms common-subexpressions dead-code affine-norm group-pointwise"].assert_eq(&names.join(" "));
+    expect!["careless dead-code remove-identity common-subexpressions dead-code arithmetic layout joins sink-into-arms activations norms attention linears lower-modules common-subexpressions fold-layer-scale sink-into-arms fold-batch-norm fold-scale merge-linears fuse-epilogue fold-leading-norm merge-arms hoist-frozen common-subexpressions dead-code affine-norm group-pointwise"].assert_eq(&names.join(" "));
 }
 
 /// Does nothing, where it is asked for.

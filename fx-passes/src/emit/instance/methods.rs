@@ -34,15 +34,9 @@ pub(in crate::emit) fn emit(emitter: &Emitter<'_>, parts: &PartNames, modes: Opt
     if let Some(part) = part {
         let mut walk = Walk::new(emitter, parts, modes);
         let inputs = walk.names_of_inputs();
-        let bound = walk.free_inputs().into_iter().zip(&inputs).map(|((_, id), name)| {
-            let is_variable = emitter.graph.may_be_changed(id);
-            if is_variable {
-                format!("let {name} = t.variable({name});")
-            } else {
-                format!("let {name} = Arg::clone({name});")
-            }
-        });
-        let bound: Vec<String> = bound.collect();
+        let given = walk.free_inputs().into_iter().zip(&inputs);
+        let variables = given.filter(|((_, id), _)| emitter.graph.may_be_changed(*id));
+        let variables: Vec<String> = variables.map(|(_, name)| format!("let {name} = t.variable(&{name});")).collect();
         let (lines, outputs) = walk.walked();
         let outputs = if let [one] = outputs.as_slice() {
             format!("{}.clone()", one.trim_start_matches('&'))
@@ -57,13 +51,13 @@ pub(in crate::emit) fn emit(emitter: &Emitter<'_>, parts: &PartNames, modes: Opt
             pub fn {part}(&self, t: &mut ::fx_runtime::instance::Tracer, args: &[&::fx_runtime::instance::Arg])
                 -> ::fx_runtime::Result<::fx_runtime::instance::Arg> {{
                 {USES}
-                let [{}] = args else {{ return t.refuse_arguments(args.len()); }};
-                {}
+                let [{}] = t.arguments(args)?;
+                {variables}
                 {lines}
                 Ok({outputs})
             }}\n",
             inputs.join(", "),
-            bound.concat()
+            variables = variables.concat()
         );
     }
     let owner = emitter.owner();
@@ -134,43 +128,20 @@ const USES: &str =
 /// tracer for the mode.
 fn whole(emitter: &Emitter<'_>, parts: &PartNames, part: Option<&str>, training: bool) -> String {
     let title = &emitter.traced.graph.name;
-    let mut walk = Walk::new(emitter, parts, None);
-    let inputs = walk.inputs();
-    let (lines, outputs) = match part {
-        Some(part) => {
-            let args: Vec<String> = walk.names_of_inputs().iter().map(|name| format!("&{name}")).collect();
-            let call = format!("let outputs = self.{part}(&mut t, &[{}])?;", args.join(", "));
-            let body = emitter.graph.body();
-            let count = emitter.graph.yield_of(body).map_or(0, |end| emitter.graph.node(end).args.len());
-            let outputs = match count {
-                1 => vec!["&outputs".to_owned()],
-                count => (0..count).map(|position| format!("&t.part(&outputs, {position})")).collect(),
-            };
-            (call, outputs)
-        }
-        None => walk.walked(),
-    };
-    let parts: Vec<String> = (0..outputs.len()).map(|at| format!("output_{at}")).collect();
-    // A part that is taken out of the outputs borrows the tracer, as `finish` does.
-    let (bound, outputs) = if part.is_some() && outputs.len() > 1 {
-        let bound = parts.iter().zip(&outputs).map(|(name, output)| format!("let {name} = {};\n", &output[1..]));
-        (bound.collect(), parts.iter().map(|name| format!("&{name}")).collect())
-    } else {
-        (String::new(), outputs)
-    };
     let is_module = |model: usize| emitter.index.structs[model].is_module;
     let tracer = match emitter.traced.model {
         Some(model) if is_module(model) => format!("of({title:?}, self)"),
         _ => format!("new({title:?})"),
     };
     let mode = if training { ".in_training()" } else { "" };
-    format!(
-        "{USES}
-        let mut t = ::fx_runtime::instance::Tracer::{tracer}{mode};
-        {inputs}
-        {lines}
-        {bound}
-        t.finish(&[{}])",
-        outputs.join(", ")
-    )
+    let tracer = format!("::fx_runtime::instance::Tracer::{tracer}{mode}");
+    let mut walk = Walk::new(emitter, parts, None);
+    let Some(part) = part else {
+        let inputs = walk.inputs();
+        let (lines, outputs) = walk.walked();
+        let outputs = outputs.join(", ");
+        return format!("{USES}let mut t = {tracer};\n{inputs}{lines}\nt.finish(&[{outputs}])");
+    };
+    let count = emitter.graph.yield_of(emitter.graph.body()).map_or(0, |end| emitter.graph.node(end).args.len());
+    format!("{tracer}.listed(&[{}], {count}, |t, args| self.{part}(t, args))", walk.kinds_of_inputs())
 }
