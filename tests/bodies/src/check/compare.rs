@@ -2,6 +2,7 @@
 //!
 //! `cargo xtask fuzz` includes this file by itself.
 
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -31,14 +32,20 @@ pub(crate) fn root<M>(make: impl FnOnce(&fx_runtime::nn::Path) -> M) -> (fx_runt
     (vs, model)
 }
 
+thread_local! {
+    /// The seed of the next random numbers of this thread.
+    static SEED: Cell<i64> = const { Cell::new(101) };
+}
+
+/// Has [`randn`] begin anew on this thread, with the numbers of that seed.
+pub(crate) fn seed_inputs(seed: i64) {
+    SEED.set(seed);
+}
+
 /// Random numbers, others at each call, the same in each run of a test.
 pub(crate) fn randn(size: &[i64]) -> Tensor {
-    thread_local! {
-        static CALLS: std::cell::Cell<i64> = const { std::cell::Cell::new(100) };
-    }
     let _alone = alone();
-    CALLS.set(CALLS.get() + 1);
-    tch::manual_seed(CALLS.get());
+    tch::manual_seed(SEED.replace(SEED.get() + 1));
     Tensor::randn(size, (Kind::Float, Device::Cpu))
 }
 
