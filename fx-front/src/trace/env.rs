@@ -8,12 +8,14 @@ use crate::trace::{Ty, value::Val};
 #[derive(Clone, Debug, Default)]
 pub(in crate::trace) struct Env {
     scopes: Vec<BTreeMap<String, Val>>,
+    /// How many nodes the region has up to one that does not come to its end, behind which nothing is run.
+    ends_at: Option<usize>,
 }
 
 impl Env {
     /// An environment with one empty scope.
     pub(in crate::trace) fn new() -> Env {
-        Env { scopes: vec![BTreeMap::new()] }
+        Env { scopes: vec![BTreeMap::new()], ends_at: None }
     }
 
     pub(in crate::trace) fn open(&mut self) {
@@ -24,6 +26,16 @@ impl Env {
         self.scopes.pop();
     }
 
+    /// Returns whether this point is never reached.
+    pub(in crate::trace) fn is_unreachable(&self) -> bool {
+        self.ends_at.is_some()
+    }
+
+    /// Notes that what stands behind the first `nodes` of the region is never reached; yields how many are.
+    pub(in crate::trace) fn set_unreachable(&mut self, nodes: usize) -> usize {
+        *self.ends_at.get_or_insert(nodes)
+    }
+
     /// How many scopes there are.
     pub(in crate::trace) fn depth(&self) -> usize {
         self.scopes.len()
@@ -31,7 +43,7 @@ impl Env {
 
     /// Takes off the scopes above the first `depth`.
     pub(in crate::trace) fn cut(&mut self, depth: usize) -> Env {
-        Env { scopes: self.scopes.split_off(depth) }
+        Env { scopes: self.scopes.split_off(depth), ends_at: None }
     }
 
     /// Puts scopes back that were taken off.

@@ -24,7 +24,14 @@ impl Tracer<'_> {
     pub(in crate::trace) fn expr_with(&mut self, expr: &syn::Expr, on_error: OnError) -> Result<Val> {
         let (mark, expected) = (self.checkpoint(), self.expects.next.take());
         self.push_expectation(expr, expected.as_ref());
-        self.understood(expr, on_error).or_else(|fault| {
+        let value = self.understood(expr, on_error);
+        if matches!(value, Ok(Val::Never)) || self.env.is_unreachable() {
+            // An operand does not come to its end, and so neither does the expression, whatever it is.
+            let reached = self.env.set_unreachable(self.graph.region(self.region).nodes.len());
+            self.graph.truncate(self.region, reached);
+            return Ok(Val::Never);
+        }
+        value.or_else(|fault| {
             self.rollback(mark);
             self.expects.next = expected;
             self.opaque_expr(expr, fault)
@@ -71,8 +78,8 @@ impl Tracer<'_> {
             },
             syn::Expr::Index(index) => self.index_expr(index),
             syn::Expr::Tuple(tuple) if tuple.elems.is_empty() => Ok(Val::Unit),
-            syn::Expr::Tuple(tuple) => self.tuple_parts(tuple).map(|parts| whole(parts, Val::Tuple)),
-            syn::Expr::Array(array) => self.all(&array.elems).map(|items| whole(items, Val::List)),
+            syn::Expr::Tuple(tuple) => self.tuple_parts(tuple).map(Val::Tuple),
+            syn::Expr::Array(array) => self.all(&array.elems).map(Val::List),
             syn::Expr::Block(block) if block.label.is_none() => self.block(&block.block, false),
             syn::Expr::If(branch) => self.branch(branch, false),
             syn::Expr::Match(choice) => self.choice(choice, false),
@@ -98,16 +105,9 @@ impl Tracer<'_> {
         self.graph.node(*id).op.host().is_some_and(|op| op.yields() == Yields::Reference)
     }
 
-    /// The values of expressions in their order, up to one that has none.
+    /// The values of expressions in their order.
     pub(in crate::trace) fn all<'e>(&mut self, exprs: impl IntoIterator<Item = &'e syn::Expr>) -> Result<Vec<Val>> {
-        let mut values = Vec::new();
-        for expr in exprs {
-            values.push(self.expr(expr)?);
-            if matches!(values.last(), Some(Val::Never)) {
-                break;
-            }
-        }
-        Ok(values)
+        exprs.into_iter().map(|expr| self.expr(expr)).collect()
     }
 
     fn path(&mut self, path: &syn::ExprPath) -> Result<Val> {
@@ -127,6 +127,7 @@ impl Tracer<'_> {
                 return match value {
                     // What is done to these is done where they lie, whoever does it.
                     Val::MutRef(_, inner) if matches!(*inner, Val::Node(_, Ty::Tensor | Ty::List(_), _)) => Ok(*inner),
+                    Val::Never => unsupported(path.span(), format!("the variable `{name}`, whose value is not known")),
                     value => self.read_variable(&value, &name, path.span()),
                 };
             }
@@ -232,19 +233,6 @@ impl Tracer<'_> {
             }
         }
     }
-
-    /// The values of expressions in their order.
-    pub(in crate::trace) fn each_value<'e>(
-        &mut self,
-        exprs: impl IntoIterator<Item = &'e syn::Expr>,
-    ) -> Result<Vec<Val>> {
-        exprs.into_iter().map(|expr| self.expr(expr)).collect()
-    }
-}
-
-/// What is made of these parts, if all of them have a value.
-fn whole(parts: Vec<Val>, made: impl FnOnce(Vec<Val>) -> Val) -> Val {
-    if matches!(parts.last(), Some(Val::Never)) { Val::Never } else { made(parts) }
 }
 
 /// `Tensor` of `None::<Tensor>` and of `Option::<Tensor>::None`.

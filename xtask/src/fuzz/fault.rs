@@ -28,6 +28,8 @@ pub(super) enum Kind {
     Left,
     /// Nothing of fx's: the body itself panics.
     Itself,
+    /// Numbers differ by what rounding does to sums of large numbers.
+    Rounds,
 }
 
 impl Fault {
@@ -38,6 +40,7 @@ impl Fault {
         let kind = match word {
             "eager" => Kind::Itself,
             "fails" if is_refusal(&said) => Kind::Left,
+            "fails" if said.contains("by rounding alone, ") => Kind::Rounds,
             "fails" if is_difference(&said) => Kind::Differs,
             "fails" => Kind::Panics(shape(&said)),
             "hangs" => Kind::Hangs,
@@ -50,7 +53,7 @@ impl Fault {
 impl Kind {
     /// Whether it is fx that is wrong.
     pub(super) fn is_fx(&self) -> bool {
-        !matches!(self, Kind::Itself | Kind::Left)
+        !matches!(self, Kind::Itself | Kind::Left | Kind::Rounds)
     }
 
     /// What fx's build script says of a bug of its own.
@@ -96,6 +99,7 @@ impl fmt::Display for Kind {
             Kind::Builds(code) => write!(f, "does not compile traced: {code}"),
             Kind::Left => f.write_str("gets no frozen type"),
             Kind::Itself => f.write_str("the body itself panics"),
+            Kind::Rounds => f.write_str("differs by rounding alone"),
         }
     }
 }

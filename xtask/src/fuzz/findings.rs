@@ -122,9 +122,10 @@ impl Findings {
             eprintln!("  {count} {reason} ({place})");
         }
         eprintln!(
-            "fuzz: {} of {} bodies agree, {} get no frozen type, {} panic by themselves ({} s)",
+            "fuzz: {} of {} bodies agree, {} differ by rounding alone, {} get no frozen type, {} panic by themselves ({} s)",
             self.agree,
             self.bodies,
+            self.count(&Kind::Rounds),
             self.count(&Kind::Left),
             self.count(&Kind::Itself),
             self.start.elapsed().as_secs()

@@ -83,9 +83,6 @@ impl Tracer<'_> {
         }
         let Some(choice) = self.choice_of(value) else { return self.call_opaque(value, call) };
         let args = self.all(&call.args)?;
-        if matches!(args.last(), Some(Val::Never)) {
-            return Ok(Val::Never);
-        }
         self.env.open();
         let mut exprs = Vec::new();
         for (at, arg) in args.iter().enumerate() {
@@ -229,7 +226,7 @@ impl Tracer<'_> {
             return unsupported(call.func.span(), reason);
         }
         let args = vec![self.operand(value, call.func.span())?];
-        let values = self.each_value(&call.args)?;
+        let values = self.all(&call.args)?;
         let args = self.operands_of_call(args, &call.args, &values)?;
         self.report_opaque(call.func.span(), reason, self.one_operation());
         let code = Op::Rust(Code::opaque(called_with("($0)", 1, args.len()), reason.to_owned()));

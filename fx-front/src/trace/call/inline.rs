@@ -86,9 +86,6 @@ impl Tracer<'_> {
         errors: OnError,
         span: Span,
     ) -> Result<Val> {
-        if args.iter().any(|arg| matches!(arg, Val::Never)) {
-            return Ok(Val::Never);
-        }
         let callee = &self.index.fns[function];
         let is_lent = matches!(receiver, Some(Val::MutRef(..) | Val::Place(_)));
         if callee.writes_self() && !is_lent && (callee.fx.leaf.is_present() || !self.may_write_to(receiver.as_ref())) {
@@ -206,7 +203,7 @@ impl Tracer<'_> {
         let Some(id) = self.index.method(&receiver.ty(), &name) else {
             // Whatever is a `Module` is a `ModuleT` as well.
             if name == "forward_t" && self.index.method(&receiver.ty(), "forward").is_some() {
-                let args = self.each_value(&call.args)?;
+                let args = self.all(&call.args)?;
                 return self.forward(&receiver, args, call.span());
             }
             let behind = self.method_behind(&receiver, call, errors);
@@ -241,7 +238,7 @@ impl Tracer<'_> {
         if !is_forward && LayerRow::of_type(kind).is_none_or(|row| row.state.is_none()) {
             return Ok(None);
         }
-        let args = self.each_value(&call.args)?;
+        let args = self.all(&call.args)?;
         if is_forward { self.forward(layer, args, call.span()) } else { self.recurrent(layer, &name, call, &args) }
             .map(Some)
     }

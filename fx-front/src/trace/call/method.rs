@@ -41,7 +41,6 @@ impl Tracer<'_> {
             return self.on_value(receiver, call, errors);
         }
         match receiver.ty() {
-            _ if matches!(receiver, Val::Never) => return Ok(receiver),
             Ty::Tensor if name == "into" && self.expects_tensor_option(expected.as_ref()) => {
                 return Ok(Val::Some(Box::new(receiver)));
             }
@@ -154,7 +153,7 @@ impl Tracer<'_> {
             return Ok(Some(value));
         }
         if let Some(parts) = unwrapped_split(call) {
-            return self.each_value(&parts).map(|parts| Some(Val::Tuple(parts)));
+            return self.all(&parts).map(|parts| Some(Val::Tuple(parts)));
         }
         if let Some(held) = self.filled_option(call)? {
             let value = self.expr(&held)?;
@@ -283,7 +282,7 @@ impl Tracer<'_> {
                 _ => {}
             }
         }
-        let values = self.each_value(&call.args)?;
+        let values = self.all(&call.args)?;
         let types: Vec<Ty> = values.iter().map(Val::ty).collect();
         let receiver = match types.first() {
             // `1.max(n)`: the literal is of the other's type.

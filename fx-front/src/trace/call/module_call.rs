@@ -8,9 +8,6 @@ use crate::trace::{Result, Tracer, Ty, Val, layer::sequential::Callee, unsupport
 impl Tracer<'_> {
     /// The forward of a module on these arguments.
     pub(in crate::trace) fn forward(&mut self, module: &Val, args: Vec<Val>, span: Span) -> Result<Val> {
-        if args.iter().any(|arg| matches!(arg, Val::Never)) {
-            return Ok(Val::Never);
-        }
         match module.ty() {
             Ty::Leaf(kind) if LayerRow::of_type(kind).is_some_and(|row| row.is_chain) => {
                 self.sequential(module, &args, span, &|tracer, callee, args| match callee {

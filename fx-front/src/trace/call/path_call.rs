@@ -27,10 +27,7 @@ impl Tracer<'_> {
             ("Err", _) => return unsupported(call.span(), "`Err` here"),
             ("Vec::new", []) | ("Vec::with_capacity", [_]) => return Ok(Val::List(Vec::new())),
             ("Some", [value]) => {
-                return Ok(match self.expr(value)? {
-                    Val::Never => Val::Never,
-                    value => Val::Some(Box::new(value)),
-                });
+                return self.expr(value).map(|value| Val::Some(Box::new(value)));
             }
             _ => {}
         }
@@ -58,7 +55,7 @@ impl Tracer<'_> {
             return self.structure(&literal);
         }
         if let Some((owner, name)) = self.enum_of(text) {
-            let values = self.each_value(&call.args)?;
+            let values = self.all(&call.args)?;
             return self.variant_made((owner, name), path, call, values);
         }
         if let Some(value) = self.known_call(text, call) {

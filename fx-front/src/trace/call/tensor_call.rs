@@ -33,7 +33,7 @@ impl Tracer<'_> {
             _ => {}
         }
         if let Some(ty) = host_type(&name) {
-            let args = self.each_value(&call.args)?;
+            let args = self.all(&call.args)?;
             return self.host_query(&name, &receiver, (&args, ty), call);
         }
         if let Some(op) = OpId::of_method(&name) {

@@ -102,6 +102,9 @@ impl Tracer<'_> {
                 }
             };
             let returned = matches!(stmt, syn::Stmt::Expr(expr, _) if is_return(expr));
+            if self.env.is_unreachable() {
+                return Ok(Val::Never);
+            }
             if returned || matches!(last, Val::Never) {
                 return Ok(last);
             }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use fx_ir::{Arg, Host, HostOp, NodeId, Op, RegionId, Type};
 use proc_macro2::Span;
 
-use crate::trace::types::ty::is_concrete;
+use crate::trace::types::ty::{is_concrete, is_copy};
 use crate::trace::types::ty::{GRU_STATE, LSTM_STATE, is_state};
 use crate::trace::types::ty::{is_settled_within, is_untyped, never};
 use crate::trace::{
@@ -34,10 +34,19 @@ impl Tracer<'_> {
         self.env.open();
         let expected = self.expects.of(owner);
         self.expects.next.clone_from(&expected);
-        let value = trace(self).and_then(|value| self.some_as_value(value, expected.as_ref(), owner));
+        let mut value = trace(self);
+        if self.env.is_unreachable() {
+            value = value.map(|_| Val::Never);
+        }
+        let value = value.and_then(|value| self.some_as_value(value, expected.as_ref(), owner));
         self.expects.next = None;
         self.env.close();
-        let value = value.and_then(|value| self.options_as_values(&before, owner).map(|()| value));
+        let value = value.and_then(|value| {
+            if !matches!(value, Val::Never) {
+                self.options_as_values(&before, owner)?;
+            }
+            Ok(value)
+        });
         self.region = outer;
         let env = std::mem::replace(&mut self.env, before);
         // What yields nothing is nothing to hand over, whatever node it is.
@@ -287,12 +296,20 @@ fn unify(branches: &[Branch], types: &[Ty], pack: &dyn Fn(&Branch) -> Option<Val
     let mut out = types.to_vec();
     for leaves in branches.iter().filter_map(|branch| pack(branch)?.leaves()) {
         for (ty, leaf) in out.iter_mut().zip(leaves) {
-            if matches!(&*ty, Ty::Unknown) || matches!(&*ty, Ty::Option(inner) if **inner == Ty::Unknown) {
-                *ty = leaf.ty();
-            }
+            settle(ty, &leaf.ty());
         }
     }
     out
+}
+
+/// Fills in what another branch's type says of one: what is not known, and which number a literal without a suffix is.
+fn settle(ty: &mut Ty, other: &Ty) {
+    match (ty, other) {
+        (ty, other) if *ty == Ty::Unknown || is_untyped(ty) && is_copy(other) => ty.clone_from(other),
+        (Ty::Option(inner), Ty::Option(other)) => settle(inner, other),
+        (Ty::Tuple(parts), Ty::Tuple(others)) => parts.iter_mut().zip(others).for_each(|(ty, other)| settle(ty, other)),
+        _ => {}
+    }
 }
 
 /// `value`, if it has the parts of `shape`.

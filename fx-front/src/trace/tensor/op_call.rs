@@ -95,9 +95,6 @@ impl Tracer<'_> {
         }
         for expr in exprs {
             let value = self.expr(expr)?;
-            if matches!(value, Val::Never) {
-                return Ok(value);
-            }
             if value.ty() == Ty::Unknown && value.node().is_some() {
                 return unsupported(expr.span(), format!("an argument of `{name}` of a type that is not known"));
             }

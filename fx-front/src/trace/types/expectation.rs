@@ -160,9 +160,6 @@ impl Tracer<'_> {
         for (at, part) in tuple.elems.iter().enumerate() {
             self.expects.next = expected.as_ref().and_then(|expected| expected.part(at));
             values.push(self.expr(part)?);
-            if matches!(values.last(), Some(Val::Never)) {
-                break;
-            }
         }
         Ok(values)
     }
