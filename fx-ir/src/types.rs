@@ -86,6 +86,9 @@ impl Type {
             (Type::Rust(a), Type::Rust(b)) if a == "integer" || b == "integer" => {
                 [a, b].iter().all(|name| *name == "integer" || scalar::is_integer(name))
             }
+            (Type::Rust(a), Type::Rust(b)) if a == "float" || b == "float" => {
+                [a, b].iter().all(|name| *name == "float" || scalar::is_float(name))
+            }
             // What never comes back stands in place of anything.
             (Type::Rust(never), _) | (_, Type::Rust(never)) if never == "!" => true,
             (a, b) => a == b,

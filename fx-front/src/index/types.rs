@@ -225,7 +225,6 @@ impl Index {
             Ty::Tuple(parts) => fx_ir::Type::Tuple(parts.iter().map(|part| self.ir_type(part)).collect()),
             Ty::Interior(..) => self.spelling(ty).map_or(fx_ir::Type::Unknown, fx_ir::Type::rust),
             Ty::Mode => fx_ir::Type::rust("bool"),
-            Ty::Rust(spelling) if spelling == "float" => fx_ir::Type::rust("f64"),
             Ty::Rust(spelling) => fx_ir::Type::rust(spelling),
         }
     }

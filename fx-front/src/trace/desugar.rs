@@ -7,6 +7,7 @@ use crate::trace::Ty;
 pub(in crate::trace) mod array_from_fn;
 pub(in crate::trace) mod closure_form;
 pub(in crate::trace) mod counted_while;
+pub(in crate::trace) mod counter;
 pub(in crate::trace) mod format_string;
 pub(in crate::trace) mod held_iterator;
 pub(in crate::trace) mod iterator_adaptors;

@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, rc::Rc};
 
+use fx_ir::NodeId;
+
 use crate::trace::{Ty, value::Val};
 
 /// Scopes of variables; a clone is a snapshot.
@@ -104,6 +106,17 @@ impl Env {
             (is_open(old) && new.same(old) && !is_open(new)).then(|| (name.clone(), new.clone()))
         });
         told.collect()
+    }
+
+    /// Notes the type of a number that variables stand for.
+    pub(in crate::trace) fn set_number(&mut self, number: NodeId, ty: &Ty) {
+        fn within(value: &mut Val, number: NodeId, ty: &Ty) {
+            match value {
+                Val::Node(id, held, _) if *id == number => *held = ty.clone(),
+                value => value.parts_mut().iter_mut().for_each(|part| within(part, number, ty)),
+            }
+        }
+        self.scopes.iter_mut().flat_map(BTreeMap::values_mut).for_each(|value| within(value, number, ty));
     }
 
     /// Lets every variable that stands for `old` stand for `new`.

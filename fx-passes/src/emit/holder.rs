@@ -66,9 +66,13 @@ impl Holder {
 
 /// Whether it is a number, a truth value or a character.
 pub(super) fn is_number(ty: &Type) -> bool {
-    matches!(ty, Type::Rust(name) if scalar::is_scalar(name) || name == "integer")
+    matches!(ty, Type::Rust(name) if scalar::is_scalar(name) || ["integer", "float"].contains(&name.as_str()))
 }
 
 fn number(name: &str) -> String {
-    if name == "integer" { "i64".to_owned() } else { name.to_owned() }
+    match name {
+        "integer" => "i64".to_owned(),
+        "float" => "f64".to_owned(),
+        name => name.to_owned(),
+    }
 }

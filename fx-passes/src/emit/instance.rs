@@ -187,7 +187,10 @@ impl<'e, 'a> Walk<'e, 'a> {
         let listed = op.host().and_then(|host| self.listed_part(host, &all, &label));
         let call = match op {
             Op::Host(_) if listed.is_some() => listed.unwrap_or_default(),
-            Op::CallModule(kind) if kind.row().is_some_and(|row| row.is_chain) => {
+            Op::CallModule(kind)
+                if kind.row().is_some_and(|row| row.is_chain)
+                    && all[0].node().is_none_or(|module| self.is_live(module)) =>
+            {
                 let module = self.writer.read(all[0].node().unwrap_or(id)).text;
                 let input = self.arg(&all[1]);
                 format!("t.sequential({}, {module}.as_chain(), {input}, {mode}, {place:?})", self.path(&label))

@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use tch::Tensor;
 
+use crate::Error;
 use crate::ffi::Param;
 
 /// The copies by their originals.
@@ -26,6 +27,23 @@ impl Copies {
     pub(super) fn add(&self, original: &Tensor, copy: &Param) {
         let mut copies = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         copies.push((original.shallow_clone(), copy.shallow_clone()));
+    }
+
+    /// The copy of this very tensor, which `copy` makes where there is none yet.
+    pub(super) fn once(
+        &self,
+        tensor: &Tensor,
+        copy: &impl Fn(&Tensor) -> Result<Tensor, Error>,
+    ) -> Result<Tensor, Error> {
+        if !tensor.defined() {
+            return Ok(tensor.shallow_clone());
+        }
+        if let Some(known) = self.of(tensor) {
+            return Ok(known.shallow_clone());
+        }
+        let copy = copy(tensor)?;
+        self.add(tensor, &Param::new(copy.shallow_clone()));
+        Ok(copy)
     }
 
     /// Lets go of everything.

@@ -79,13 +79,12 @@ impl<T: CellValue + Send + 'static> StateCell<T> {
     ///
     /// A tensor that cannot be moved.
     pub fn of(frame: &Frame, field: &T) -> Result<Self, Error> {
-        let place = |value: &T| value.with_tensors(&mut |tensor| frame.own(tensor));
-        Self::shared(frame, field, place, T::copied)
+        Self::shared(frame, field, T::with_tensors)
     }
 
     /// A cell of a model that is read from a file.
     pub(crate) fn loaded(frame: &Frame, start: T) -> Result<Self, Error> {
-        let cell = Cell::new(start.copied()?, start, T::copied);
+        let cell = Cell::new(start.copied()?, start, T::with_tensors);
         Ok(Self::new(frame, None, cell))
     }
 
@@ -102,7 +101,7 @@ impl<T: CellValue + Send + 'static> StateCell<T> {
 impl<T: Clone + Send + 'static> StateCell<T, Foreign> {
     /// A cell of a model that is read from a file.
     pub(crate) fn loaded_own(frame: &Frame, start: T) -> Self {
-        let cell = Cell::new(start.clone(), start, |value: &T| Ok(value.clone()));
+        let cell = Cell::new(start.clone(), start, |value: &T, _| Ok(value.clone()));
         Self::new(frame, None, cell)
     }
 }
@@ -130,19 +129,14 @@ impl<T, S> StateCell<T, S> {
 }
 
 impl<T: Send + 'static, S> StateCell<T, S> {
-    /// The cell of the field, which may be known already, with what `place` makes of its value.
-    pub(crate) fn shared(
-        frame: &Frame,
-        field: &T,
-        place: impl Fn(&T) -> Result<T, Error>,
-        copy: Copy<T>,
-    ) -> Result<Self, Error> {
+    /// The cell of the field, which may be known already, with a copy of its value that `copy` makes.
+    pub(crate) fn shared(frame: &Frame, field: &T, copy: Copy<T>) -> Result<Self, Error> {
         let address = Some(ptr::from_ref(field).addr()).filter(|_| size_of::<T>() > 0);
         if let Some(cell) = address.and_then(|address| frame.cells().find(address)) {
             return Ok(Self { cell, saved: PhantomData });
         }
-        let cell = Cell::new(place(field)?, place(field)?, copy);
-        Ok(Self::new(frame, address, cell))
+        let (start, now) = frame.cells().both(field, copy, |tensor| frame.own(tensor))?;
+        Ok(Self::new(frame, address, Cell::new(now, start, copy)))
     }
 
     fn new(frame: &Frame, address: Option<usize>, cell: Cell<T>) -> Self {

@@ -7,6 +7,7 @@ use std::sync::{Arc, MutexGuard};
 
 use super::{Captured, Frame};
 use crate::frame::cells::{Cell, Copy};
+use crate::frame::state_cell::copied_tensor;
 use crate::saved::own::OwnState;
 use crate::saved::{Loader, Saver, State};
 use crate::{Error, Result};
@@ -25,14 +26,14 @@ impl<T: Send + 'static> CapturedState<T> {
         value: &T,
         shared: bool,
         place: impl FnOnce(&T) -> Result<T, Error>,
-        copy: fn(&T) -> Result<T, Error>,
+        copy: Copy<T>,
     ) -> Result<Self> {
         let address = Some(ptr::from_ref(value).addr()).filter(|_| shared && size_of::<T>() > 0);
         if let Some(known) = address.and_then(|address| frame.cells().find(address)) {
             return Ok(Self(known));
         }
         let now = place(value)?;
-        let start = copy(&now)?;
+        let start = copy(&now, &mut copied_tensor)?;
         Ok(Self::new(frame, address, now, start, copy))
     }
 
@@ -63,7 +64,7 @@ impl<T: Send + 'static> State for CapturedState<T> {
         from.once(|from| {
             let now: T = Captured::load_value(from)?;
             let start = OwnState::copied(&now)?;
-            Ok(Self::new(from.frame(), None, now, start, OwnState::copied))
+            Ok(Self::new(from.frame(), None, now, start, |value, _| OwnState::copied(value)))
         })
     }
 }
@@ -99,7 +100,7 @@ macro_rules! capture_state {
                 (&&&Probe(&copy)).visit($name, &mut $crate::module::SetTraining(false));
                 ::core::result::Result::Ok(copy)
             },
-            |value| (&&&Probe(value)).place_as($name, &mut $crate::frozen::copied_tensor),
+            |value, tensor| (&&&Probe(value)).place_as($name, tensor),
         )
     }};
 }

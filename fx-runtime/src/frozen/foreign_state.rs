@@ -18,7 +18,7 @@ pub mod probe {
 
     impl<T: Clone + Send + 'static> ViaClone<T> for &Own<'_, T> {
         fn cell(&self, frame: &Frame, _name: &str) -> Result<StateCell<T, Foreign>, Error> {
-            StateCell::shared(frame, self.0, |value| Ok(value.clone()), |value| Ok(value.clone()))
+            StateCell::shared(frame, self.0, |value, _| Ok(value.clone()))
         }
     }
 

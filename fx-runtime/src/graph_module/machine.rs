@@ -109,7 +109,10 @@ fn tensor_of(numbers: &[Value]) -> Result<Tensor> {
         Value::Bool(known) => Some(i64::from(*known)),
         _ => None,
     };
-    let kind = match numbers.first() {
+    // A literal without a suffix is of the type of the others.
+    let is_typed =
+        |value: &&Value| !matches!(value, Value::Int(_, IntType::Untyped) | Value::Float(_, FloatType::Untyped));
+    let kind = match numbers.iter().find(is_typed).or(numbers.first()) {
         Some(Value::Int(_, IntType::I32)) => Kind::Int,
         Some(Value::Int(_, IntType::U8)) => Kind::Uint8,
         Some(Value::Int(_, IntType::I16)) => Kind::Int16,

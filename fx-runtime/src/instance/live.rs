@@ -30,7 +30,6 @@ live! {
     i32 => |v| Arg::Int(i64::from(*v)),
     usize => |v| Arg::Int(i64::try_from(*v).unwrap_or(i64::MAX)),
     f64 => |v| Arg::Float(*v),
-    f32 => |v| Arg::Float(f64::from(*v)),
     bool => |v| Arg::Bool(*v),
     str => |v| Arg::Str(v.to_owned()),
     String => |v| Arg::Str(v.clone()),
@@ -48,6 +47,17 @@ impl<A: Live, B: Live> Live for (A, B) {
 
     fn host_arg(&self) -> Arg {
         HostOp::Tuple.of([self.0.host_arg(), self.1.host_arg()])
+    }
+}
+
+impl Live for f32 {
+    fn arg(&self) -> Arg {
+        Arg::Float(f64::from(*self))
+    }
+
+    fn host_arg(&self) -> Arg {
+        // The host has floats of both types.
+        HostOp::Literal("f32".to_owned()).on(self.arg())
     }
 }
 

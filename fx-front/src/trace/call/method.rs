@@ -136,6 +136,11 @@ impl Tracer<'_> {
         {
             return self.method_call(&element, errors).map(Some);
         }
+        if let Some((option, nested)) = option::method_of_zip(call)
+            && matches!(self.chain_ty(option), Ty::Option(_))
+        {
+            return self.method_call(&nested, errors).map(Some);
+        }
         if let Some(receiver) = self.with_iterator_inlined(&call.receiver) {
             let chain = syn::ExprMethodCall { receiver: Box::new(receiver), ..call.clone() };
             return self.method_call(&chain, errors).map(Some);

@@ -45,7 +45,7 @@ pub(in crate::trace) fn counted(each: &ExprWhile, around: &dyn Surroundings) -> 
 }
 
 /// Whether it is `i += 1;` or `i = i + 1;`.
-fn is_increment(stmt: &Stmt, number: &syn::Ident) -> bool {
+pub(super) fn is_increment(stmt: &Stmt, number: &syn::Ident) -> bool {
     let is_number = |expr: &Expr| matches!(expr, Expr::Path(path) if path.path.is_ident(number));
     match stmt {
         Stmt::Expr(Expr::Binary(sum), _) if matches!(sum.op, BinOp::AddAssign(_)) => {
@@ -78,7 +78,7 @@ fn roots(bound: &Expr) -> Option<Vec<syn::Ident>> {
 }
 
 /// The variable that is written to, as a whole or in a part.
-fn root(target: &Expr) -> Option<syn::Ident> {
+pub(super) fn root(target: &Expr) -> Option<syn::Ident> {
     match peeled(target) {
         Expr::Path(path) => path.path.get_ident().cloned(),
         Expr::Field(field) => root(&field.base),
@@ -90,7 +90,7 @@ fn root(target: &Expr) -> Option<syn::Ident> {
 }
 
 /// Whether code jumps, out of a loop of its own or out of the one that it stands in.
-struct Jumps(bool);
+pub(super) struct Jumps(pub(super) bool);
 
 impl<'ast> Visit<'ast> for Jumps {
     fn visit_expr_break(&mut self, _: &'ast syn::ExprBreak) {

@@ -65,7 +65,7 @@ impl Rewrite<'_> {
         let Some(at) = stmts.iter().position(jumps) else { return Some(stmts.to_vec()) };
         let (before, rest) = (stmts[..at].to_vec(), &stmts[at + 1..]);
         let is_let_else = matches!(&stmts[at], Stmt::Local(local) if has_else(local));
-        if !is_let_else && hides(&stmts[at], rest) {
+        if !is_let_else && hides(&stmts[at], rest, &|_| true) {
             return None;
         }
         let last = match &stmts[at] {

@@ -4,7 +4,7 @@
 use fx_ir::ops;
 use syn::{Expr, ExprMethodCall, Pat, parse_quote, parse_quote_spanned, spanned::Spanned};
 
-use crate::syntax::{contains_return, makes_result};
+use crate::syntax::{contains_return, macro_operands, makes_result};
 use crate::trace::{Result, unsupported};
 
 /// The option of [`mapped`], and of [`matched`].
@@ -79,13 +79,61 @@ pub(in crate::trace) fn matched(name: &str, call: &ExprMethodCall) -> Result<syn
     Ok(parse_quote_spanned!(call.span()=> match matched_option { Some(#pattern) => #some, None => #none }))
 }
 
+/// The two options of `a.zip(b)`.
+fn zipped(expr: &Expr) -> Option<(&Expr, &Expr)> {
+    match expr {
+        Expr::MethodCall(zip) if zip.method == "zip" && zip.args.len() == 1 => Some((&zip.receiver, &zip.args[0])),
+        _ => None,
+    }
+}
+
+/// The option that is borrowed by `as_ref`, or it itself.
+fn borrowed(option: &Expr) -> &Expr {
+    match option {
+        Expr::MethodCall(call) if call.method == "as_ref" && call.args.is_empty() => borrowed(&call.receiver),
+        other => other,
+    }
+}
+
+/// `a.zip(b).map(|(x, y)| body)` as `a.and_then(|x| b.map(|y| body))`, and the like; and what `a` borrows.
+pub(in crate::trace) fn method_of_zip(call: &ExprMethodCall) -> Option<(&Expr, ExprMethodCall)> {
+    let (a, b) = zipped(&call.receiver)?;
+    let Some(Expr::Closure(closure)) = call.args.last() else { return None };
+    let Some(Pat::Tuple(pair)) = closure.inputs.first().filter(|_| closure.inputs.len() == 1) else { return None };
+    let [x, y] = pair.elems.iter().collect::<Vec<_>>()[..] else { return None };
+    let (others, body) = (call.args.iter().take(call.args.len() - 1), &closure.body);
+    let (inner, others) = (&call.method, others.collect::<Vec<_>>());
+    let name = if inner == "map" { "and_then".to_owned() } else { inner.to_string() };
+    let is_known = matches!(name.as_str(), "and_then" | "map_or" | "map_or_else" | "is_some_and");
+    if !is_known || !is_plain(b) || contains_return(body) {
+        return None;
+    }
+    let outer = syn::Ident::new(&name, inner.span());
+    let nested =
+        parse_quote_spanned!(call.span()=> (#a).#outer(#(#others,)* |#x| (#b).#inner(#(#others,)* |#y| #body)));
+    Some((borrowed(a), nested))
+}
+
+/// `if let Some((x, y)) = a.zip(b)` as `if let Some(x) = a && let Some(y) = b`; and what `a` borrows.
+pub(in crate::trace) fn condition_on_zip(condition: &syn::ExprLet) -> Option<(&Expr, Expr)> {
+    let (a, b) = zipped(&condition.expr)?;
+    let Pat::TupleStruct(some) = &*condition.pat else { return None };
+    let Some(Pat::Tuple(pair)) = some.elems.first().filter(|_| some.path.is_ident("Some")) else { return None };
+    let [x, y] = pair.elems.iter().collect::<Vec<_>>()[..] else { return None };
+    is_plain(b).then(|| (borrowed(a), parse_quote_spanned!(condition.span()=> let Some(#x) = #a && let Some(#y) = #b)))
+}
+
 /// Whether it is there already, so that it does not matter whether it is asked for.
 fn is_plain(expr: &Expr) -> bool {
     match expr {
         Expr::Path(_) | Expr::Lit(_) => true,
+        Expr::Macro(list) if list.mac.path.is_ident("vec") => macro_operands(&list.mac).iter().all(is_plain),
         Expr::Reference(inner) => is_plain(&inner.expr),
         Expr::Field(inner) => is_plain(&inner.base),
-        Expr::MethodCall(call) => ops::SHALLOW_CLONE.is_spelled(&call.method.to_string()) && is_plain(&call.receiver),
+        Expr::MethodCall(call) => {
+            let is_borrow = call.method == "as_ref" && call.args.is_empty();
+            (is_borrow || ops::SHALLOW_CLONE.is_spelled(&call.method.to_string())) && is_plain(&call.receiver)
+        }
         _ => false,
     }
 }

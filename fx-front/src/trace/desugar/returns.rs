@@ -43,8 +43,8 @@ pub(in crate::trace) fn is_loop_with(stmt: &Stmt) -> bool {
 
 /// The statement and what stands behind it as one expression; `None` where too much would be written twice, or where
 /// what stands behind it would see a variable of a branch in place of its own.
-pub(in crate::trace) fn with_rest(stmt: &Stmt, rest: &[Stmt]) -> Option<Expr> {
-    if hides(stmt, rest) {
+pub(in crate::trace) fn with_rest(stmt: &Stmt, rest: &[Stmt], is_declared: &dyn Fn(&str) -> bool) -> Option<Expr> {
+    if hides(stmt, rest, is_declared) {
         return None;
     }
     let mut whole = Whole { rest, target: None, copies: 0 };
@@ -60,8 +60,9 @@ pub(in crate::trace) fn with_rest(stmt: &Stmt, rest: &[Stmt]) -> Option<Expr> {
     (whole.copies <= 2).then_some(expr)
 }
 
-/// Whether a branch of the statement binds a name that `rest` mentions and the statement itself does not bind.
-pub(in crate::trace) fn hides(stmt: &Stmt, rest: &[Stmt]) -> bool {
+/// Whether a branch of the statement binds the name of a variable that is declared, which `rest` mentions and the statement
+/// itself does not bind.
+pub(in crate::trace) fn hides(stmt: &Stmt, rest: &[Stmt], is_declared: &dyn Fn(&str) -> bool) -> bool {
     let names = |of: &dyn Fn(&mut Names)| {
         let mut names = Names(BTreeSet::new());
         of(&mut names);
@@ -74,7 +75,8 @@ pub(in crate::trace) fn hides(stmt: &Stmt, rest: &[Stmt]) -> bool {
         ),
         other => (names(&|names| names.visit_stmt(other)), BTreeSet::new()),
     };
-    inside.difference(&own).any(|name| rest.iter().any(|stmt| mentions(stmt, name)))
+    let mentioned = |name: &&syn::Ident| rest.iter().any(|stmt| mentions(stmt, name));
+    inside.difference(&own).filter(mentioned).any(|name| is_declared(&name.to_string()))
 }
 
 /// The names that patterns bind for what stands behind them; closures and loops keep theirs to themselves.
@@ -163,7 +165,8 @@ mod tests {
 
     fn check(source: &str, want: Option<&str>) {
         let body: syn::Block = syn::parse_str(source).expect("a block");
-        let found = with_rest(&body.stmts[0], &body.stmts[1..]).map(|expr| expr.to_token_stream().to_string());
+        let found =
+            with_rest(&body.stmts[0], &body.stmts[1..], &|_| true).map(|expr| expr.to_token_stream().to_string());
         let want = want.map(|want| syn::parse_str::<Expr>(want).expect("an expression").to_token_stream().to_string());
         assert_eq!(found, want);
     }

@@ -4,6 +4,7 @@ use fx_ir::{Arg, Effect, HostOp, Op};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
+use crate::index::Resolved;
 use crate::syntax::{contains_return, has_else, is_call_of, is_err};
 use crate::trace::types::ty::never;
 use crate::trace::{
@@ -130,7 +131,10 @@ impl Tracer<'_> {
         if returns::is_loop_with(stmt) && !self.is_entry() && self.yields_tensor() {
             return without_return(stmt, rest).map(|block| self.block(&block, true));
         }
-        let whole = (!rest.is_empty() && returns::has(stmt)).then(|| returns::with_rest(stmt, rest)).flatten();
+        let is_declared =
+            |name: &str| self.env.has(name) || matches!(self.index.resolve(self.module(), name), Resolved::Item(..));
+        let whole = (!rest.is_empty() && returns::has(stmt)).then(|| returns::with_rest(stmt, rest, &is_declared));
+        let whole = whole.flatten();
         whole.map(|whole| self.last_expr(&whole, true))
     }
 

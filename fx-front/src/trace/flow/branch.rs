@@ -15,7 +15,9 @@ use crate::trace::{
     desugar::{
         let_chains,
         match_guards::{GUARDED, without_guard, without_names},
-        match_tuple, results,
+        match_tuple,
+        option::condition_on_zip,
+        results,
         slice_split::SplitTest,
     },
     flow::{condition_chain::Decide, enum_value::KnownArm, matched::Continuation},
@@ -43,6 +45,13 @@ impl<'a> Tracer<'a> {
         tail: bool,
         otherwise: Continuation<'_, 'a>,
     ) -> Result<Val> {
+        if let syn::Expr::Let(condition) = &*branch.cond
+            && let Some((option, both)) = condition_on_zip(condition)
+            && matches!(self.chain_ty(option), Ty::Option(_))
+        {
+            let branch = syn::ExprIf { cond: Box::new(both), ..branch.clone() };
+            return self.branch_with(&branch, tail, otherwise);
+        }
         if let syn::Expr::Let(condition) = &*branch.cond {
             return self.if_let(condition, &branch.then_branch, tail, otherwise);
         }

@@ -5,8 +5,8 @@ use std::rc::Rc;
 use fx_ir::{Arg, Host, HostOp, NodeId, Op, RegionId, Type};
 use proc_macro2::Span;
 
-use crate::trace::types::ty::{is_concrete, is_copy};
 use crate::trace::types::ty::{GRU_STATE, LSTM_STATE, is_state};
+use crate::trace::types::ty::{is_concrete, is_copy, rounded};
 use crate::trace::types::ty::{is_settled_within, is_untyped, never};
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Val, application, env::Env, flow::join_lists::ListRepr, types::operand::typed_literal,
@@ -118,6 +118,8 @@ impl Tracer<'_> {
         let living: Vec<&Branch> = branches.iter().filter(|branch| !matches!(branch.value, Val::Never)).collect();
         let first = living.first().and_then(|first| open(first)).unwrap_or(Val::Unit);
         let types: Vec<Ty> = first.leaves().unwrap_or_default().iter().map(Val::ty).collect();
+        let types = unify(branches, &types, open);
+        let open = &|branch: &Branch| Some(with_floats(open(branch)?, &types));
         let vecs = self.list_reprs(living.iter().filter_map(|branch| open(branch)?.leaves()));
         for branch in branches {
             if matches!(branch.value, Val::Never) {
@@ -300,6 +302,18 @@ fn unify(branches: &[Branch], types: &[Ty], pack: &dyn Fn(&Branch) -> Option<Val
         }
     }
     out
+}
+
+/// What a branch hands over, with each literal an `f32` that another branch says to be one.
+fn with_floats(value: Val, types: &[Ty]) -> Val {
+    let Some(leaves) = value.leaves() else { return value };
+    let typed = leaves.into_iter().zip(types).map(|(leaf, ty)| match (leaf, ty) {
+        (Val::Lit(Arg::Float(number), held), Ty::Rust(name)) if is_untyped(&held) && name == "f32" => {
+            Val::Lit(Arg::Float(rounded(number, name)), ty.clone())
+        }
+        (leaf, _) => leaf,
+    });
+    value.rebuild(&mut typed.collect::<Vec<_>>().into_iter())
 }
 
 /// Fills in what another branch's type says of one: what is not known, and which number a literal without a suffix is.

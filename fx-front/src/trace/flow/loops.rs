@@ -10,6 +10,7 @@ use crate::trace::{
     RefKind, Result, Tracer, Ty, Val,
     desugar::{
         counted_while::counted,
+        counter::positioned,
         iterator_adaptors::{Plain, without_adaptor},
         jumps::without_jumps,
         labels::without_label,
@@ -48,12 +49,25 @@ impl Tracer<'_> {
         if let Some(pairs) = zipped(each, self) {
             return self.for_loop(&pairs);
         }
+        if let Some(each) = positioned(each, self, &|name| self.counter_start(name)) {
+            return self.for_loop(&each);
+        }
         if let Some(numbers) = self.over_place(each)? {
             return self.for_loop(&numbers);
         }
         let (body, flag) = without_jumps(&each.body)?;
         let each = syn::ExprForLoop { body, ..each.clone() };
         self.stopping(flag.as_ref(), &mut |tracer| tracer.plain_for(&each))
+    }
+
+    /// The number at which a variable of which nothing else is known begins to count positions.
+    fn counter_start(&self, name: &syn::Ident) -> Option<i64> {
+        match self.env.read(&name.to_string()) {
+            Some(Val::Lit(Arg::Int(start), Ty::Rust(ty))) if ["integer", "usize"].contains(&ty.as_str()) => {
+                Some(*start)
+            }
+            _ => None,
+        }
     }
 
     /// Traces a loop with the flag declared that a `break` of it sets.
@@ -240,7 +254,7 @@ impl Tracer<'_> {
         let known = |(value, learnt): (&Val, &Ty)| {
             let ty = value.ty();
             let open = matches!(&ty, Ty::List(inner) | Ty::Option(inner) if **inner == Ty::Unknown);
-            if open { learnt.clone() } else { ty }
+            if open || is_untyped(&ty) { learnt.clone() } else { ty }
         };
         let types: Vec<Ty> = leaves.iter().zip(&learnt).map(known).collect();
         let forms = leaves.iter().map(|leaf| leaf.ref_kind().unwrap_or(RefKind::Value));

@@ -2,15 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use fx_ir::{Arg, CodeForm, CodeScope, CodeVariable};
+use fx_ir::{Arg, CodeForm, CodeScope, CodeVariable, HostOp};
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use crate::syntax::{begins_with_block, bound_names, effects};
+use crate::syntax::{begins_with_block, bound_names, effects, written_types::typed_params};
 use crate::trace::types::ty::is_copy;
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Val,
+    entry::signature::holds_reference,
     opaque::{
         capture::{Capture, Mention, moved_parts, with_handles},
         capture_place::looks_behind,
@@ -112,21 +113,41 @@ impl Tracer<'_> {
                 continue;
             }
             let is_written = writes.contains(name);
-            if inner.contains(name) || (is_written && !self.is_spilled(&value)) || !self.is_exact(&value) {
+            let is_lent = !is_written && self.is_lent_option(name, &value);
+            let is_there = is_lent || self.is_exact(&value);
+            if inner.contains(name) || (is_written && !self.is_spilled(&value)) || !is_there {
                 return unsupported(span, format!("code that mentions `{name}`"));
             }
             let spelled = hole(args, self.operand(&value, span)?);
-            let is_ref = matches!(value, Val::Node(_, _, RefKind::Ref));
-            let place = if is_ref { format!("(&{spelled})") } else { spelled };
+            let is_ref = matches!(value, Val::Node(_, _, RefKind::Ref)) && !is_lent;
+            let place = match (is_lent, is_ref) {
+                (true, _) => format!("({spelled}.as_ref())"),
+                (_, true) => format!("(&{spelled})"),
+                _ => spelled,
+            };
             let placeholder = Capture::placeholder(position);
             // A function in a field is called through brackets.
             *code = code.replace(&format!("{placeholder} ("), &format!("({place}) (")).replace(&placeholder, &place);
             if capture.formatted.contains(name) {
-                let borrow = if is_ref { "" } else { "&" };
+                let borrow = if is_ref || is_lent { "" } else { "&" };
                 scope.variables.push(CodeVariable::new(name, format!("{borrow}{place}")));
             }
         }
         Ok(holds)
+    }
+
+    /// Whether it is a parameter `Option<&Tensor>` of the function that is inlined, of an option that owns the tensor.
+    fn is_lent_option(&self, name: &str, value: &Val) -> bool {
+        let Val::Node(id, Ty::Option(held), RefKind::Ref) = value else { return false };
+        let function = self.function();
+        let is_param = typed_params(&function.sig).any(|param| {
+            let is_it = matches!(&*param.pat, syn::Pat::Ident(ident) if ident.ident == name);
+            is_it && matches!(&*param.ty, syn::Type::Path(_)) && holds_reference(&param.ty)
+        });
+        let body = syn::Expr::Block(syn::ExprBlock { attrs: Vec::new(), label: None, block: function.block.clone() });
+        let is_own = **held == Ty::Tensor && !self.is_given(*id) && !self.holds_handles(*id);
+        let lends = self.graph.node(*id).op.host().is_some_and(HostOp::yields_loan);
+        is_param && is_own && !lends && !bound_names(&body).contains(name)
     }
 
     /// Whether the code gets a variable of its own that holds what the user's does.

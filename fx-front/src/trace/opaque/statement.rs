@@ -31,6 +31,9 @@ impl Tracer<'_> {
 
     /// A statement under a `#[cfg(..)]` that only rustc can decide, which declares nothing and writes to no variable.
     pub(in crate::trace) fn conditional_statement(&mut self, stmt: &syn::Stmt) -> Result<Val> {
+        if let Some(value) = self.debug_statement(stmt) {
+            return Ok(value);
+        }
         let (reason, span) = ("code under a condition that only rustc knows", stmt.span());
         let whole: syn::Expr = syn::parse_quote_spanned!(span=> { #stmt });
         let yields =
@@ -45,6 +48,30 @@ impl Tracer<'_> {
         let code = Code { opaque: Some(reason.to_owned()), ..code };
         self.report_opaque(span, reason, operations);
         Ok(self.push(Op::Rust(code), args, "opaque", Ty::Tuple(Vec::new()), span))
+    }
+
+    /// A statement under `#[cfg(debug_assertions)]` as one behind `if cfg!(debug_assertions)`; `None` where not all of it
+    /// is understood, since rustc reads what stands there whatever the profile.
+    fn debug_statement(&mut self, stmt: &syn::Stmt) -> Option<Val> {
+        if matches!(stmt, syn::Stmt::Local(_)) {
+            return None;
+        }
+        let mut bare = stmt.clone();
+        let attrs = std::mem::take(crate::cfg::attributes(&mut bare)?);
+        let [attr] = attrs.as_slice() else { return None };
+        let condition = attr.parse_args::<syn::Meta>().ok()?;
+        let is_debug = condition == syn::parse_quote!(debug_assertions);
+        if !is_debug && condition != syn::parse_quote!(not(debug_assertions)) {
+            return None;
+        }
+        let span = stmt.span();
+        let test: syn::Expr = syn::parse_quote_spanned!(span=> if ::core::cfg!(#condition) { #bare });
+        let (mark, opaque) = (self.checkpoint(), self.opaque.len());
+        let value = self.expr(&test).ok().filter(|value| matches!(value, Val::Unit) && self.opaque.len() == opaque);
+        if value.is_none() {
+            self.rollback(mark);
+        }
+        value
     }
 
     /// A statement whose value nobody reads, kept as opaque code because of `fault`.

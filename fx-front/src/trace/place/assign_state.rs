@@ -32,7 +32,10 @@ impl Tracer<'_> {
                 let operands = self.exact_operands(items, span)?;
                 Ok(if place.is_vec { self.vec_of(operands, &place.ty.element()) } else { HostOp::Array.of(operands) })
             }
-            _ => self.exact_operand(value, span),
+            _ => {
+                let value = self.of_used_type(value.clone(), &place.ty);
+                self.exact_operand(&value, span)
+            }
         }
     }
 

@@ -31,6 +31,9 @@ impl<'a> Tracer<'a> {
             return Ok(Some(self.host_node_with(effect, HostOp::TensorOf, args, &name, Ty::Tensor, data.span())));
         }
         if let Ok(Val::List(items)) = list {
+            // A suffix at one of the numbers says it of all.
+            let said = items.iter().map(Val::ty).find(|ty| !is_untyped(ty)).unwrap_or(Ty::Unknown);
+            let items: Vec<Val> = items.into_iter().map(|item| self.of_written_type(item, &said)).collect();
             let is_known = |item: &Val| is_numeric(item) && item.ty() == items[0].ty();
             if !items.is_empty() && items.iter().all(is_known) {
                 let numbers = items.iter().map(|item| self.operand(item, data.span())).collect::<Result<Vec<Arg>>>()?;
@@ -248,7 +251,8 @@ impl<'a> Tracer<'a> {
             return unsupported(span, "an assignment to something other than a variable");
         }
         let item = HostOp::Item.of([self.operand(&list, span)?, self.operand(&at, span)?]);
-        let args = vec![item, self.exact_operand(value, span)?];
+        let value = self.of_used_type(value.clone(), &list.ty().element());
+        let args = vec![item, self.exact_operand(&value, span)?];
         self.host_node_with(Effect::Io, HostOp::Assign, args, "set", Ty::Tuple(Vec::new()), span);
         Ok(Val::Unit)
     }

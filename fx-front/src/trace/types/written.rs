@@ -1,8 +1,9 @@
 //! Values where the user's code says their type.
 
-use fx_ir::{Arg, HostOp, Op, scalar};
+use fx_ir::{Arg, HostOp, NodeId, Op, Type, scalar};
 use proc_macro2::Span;
 
+use crate::trace::types::operand::typed_literal;
 use crate::trace::types::ty::{is_untyped, rounded};
 use crate::trace::{Result, Tracer, Ty, Val, entry::signature::is_vec, unsupported};
 
@@ -11,6 +12,13 @@ impl Tracer<'_> {
     pub(in crate::trace) fn of_written_type(&mut self, value: Val, ty: &Ty) -> Val {
         if let (Val::List(items), Ty::List(element)) = (&value, ty) {
             return Val::List(items.iter().map(|item| self.of_written_type(item.clone(), element)).collect());
+        }
+        if let (Val::Node(id, Ty::List(held), form), Ty::List(element)) = (&value, ty)
+            && **held == Ty::Rust("float".to_owned())
+            && matches!(&**element, Ty::Rust(name) if scalar::is_float(name))
+        {
+            self.settle_list(*id, element);
+            return Val::Node(*id, ty.clone(), *form);
         }
         let Ty::Rust(name) = ty else { return value };
         let is_float = scalar::is_float(name);
@@ -34,12 +42,92 @@ impl Tracer<'_> {
                         let op = HostOp::Ascribe(name.clone());
                         return self.host_node(op, vec![id.into()], "number", ty.clone(), Span::call_site());
                     }
-                    _ => {}
+                    _ => self.settle_float(id, ty),
                 }
                 Val::Node(id, ty.clone(), form)
             }
             other => other,
         }
+    }
+
+    /// A float whose type the code has not said so far, where its use says it.
+    pub(in crate::trace) fn of_used_type(&mut self, value: Val, ty: &Ty) -> Val {
+        match value {
+            Val::Node(id, Ty::Rust(old), form)
+                if old == "float" && matches!(ty, Ty::Rust(name) if scalar::is_float(name)) =>
+            {
+                self.settle_float(id, ty);
+                Val::Node(id, ty.clone(), form)
+            }
+            other => other,
+        }
+    }
+
+    /// Notes the type of the floats in a list that a loop fills.
+    fn settle_list(&mut self, list: NodeId, element: &Ty) {
+        let ir = self.index.ir_type(&Ty::List(Box::new(element.clone())));
+        let inside = |id: NodeId| self.graph.owner_of(self.graph.scope_of(id)?).filter(|&owner| owner == list);
+        let pushes =
+            |id: &NodeId| matches!(self.graph.node(*id).op.host(), Some(HostOp::Mutate(name)) if name == "push");
+        let pushed: Vec<NodeId> =
+            self.graph.nodes().into_iter().filter(|&id| inside(id).is_some()).filter(pushes).collect();
+        for push in pushed {
+            let (to, item) = (self.graph.node(push).input(0), self.graph.node(push).input(1));
+            if let Some(item) = item {
+                self.settle_float(item, element);
+            }
+            if let Some(to) = to {
+                self.edit_node(to).ty = ir.clone();
+            }
+        }
+        self.edit_node(list).ty = ir;
+    }
+
+    /// Notes the type of a float of which nothing said so far what it is, and of what it is computed from.
+    fn settle_float(&mut self, id: NodeId, ty: &Ty) {
+        let mut open = vec![(id, 0)];
+        while let Some((id, at)) = open.pop() {
+            if !self.settle_type(id, at, ty) {
+                continue;
+            }
+            self.env.set_number(id, ty);
+            let node = self.graph.node(id);
+            match node.op {
+                Op::TupleGet(at) => open.extend(node.inputs().map(|whole| (whole, at))),
+                Op::Host(_) => open.extend(node.inputs().map(|input| (input, 0))),
+                _ => {
+                    let ends: Vec<NodeId> =
+                        node.regions.iter().filter_map(|&region| self.graph.yield_of(region)).collect();
+                    for end in ends {
+                        match self.graph.node(end).args.get(at) {
+                            Some(Arg::Node(given)) => open.push((*given, 0)),
+                            Some(number @ Arg::Float(_)) => {
+                                let typed = typed_literal(number, ty);
+                                self.edit_node(end).args[at] = typed;
+                            }
+                            _ => {}
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Notes the type of a float, or of the float that is the part `at` of what branches hand over; yields whether it was
+    /// not known.
+    fn settle_type(&mut self, id: NodeId, at: usize, ty: &Ty) -> bool {
+        let (node, ir) = (self.graph.node(id), self.index.ir_type(ty));
+        let settled = match (&node.op, &node.ty) {
+            (Op::If | Op::Match(_), Type::Tuple(parts)) if parts.get(at).is_some_and(is_open) => {
+                let mut parts = parts.clone();
+                parts[at] = ir;
+                Type::Tuple(parts)
+            }
+            (Op::If | Op::Match(_) | Op::TupleGet(_) | Op::Host(_) | Op::Placeholder, held) if is_open(held) => ir,
+            _ => return false,
+        };
+        self.edit_node(id).ty = settled;
+        true
     }
 
     /// What a list of the type holds, as it is written in the function; nothing where that is a reference.
@@ -70,4 +158,9 @@ impl Tracer<'_> {
         let whole = self.materialize(list, "list", Ty::List(Box::new(held)), span);
         whole.arg().map_or_else(|| unsupported(span, "a result of this form"), Ok)
     }
+}
+
+/// Returns whether it is the type of a float without a suffix, which the code around it decides.
+fn is_open(ty: &Type) -> bool {
+    matches!(ty, Type::Rust(name) if name == "float")
 }

@@ -111,10 +111,53 @@ impl Shared {
     }
 }
 
+#[derive(Debug, Module)]
+pub struct DebugOnly {
+    ws: Option<Tensor>,
+    l: nn::Linear,
+}
+#[traceable]
+impl DebugOnly {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let Self { ref ws, ref l } = *self;
+        let ys = xs.apply(l).relu();
+        #[cfg(debug_assertions)]
+        {
+            assert!(ys.size()[0] > 0);
+        }
+        #[cfg(debug_assertions)]
+        {
+            let small = ws.as_ref().map(|ws| bool::try_from(ws.abs().le(1e-15).any()).unwrap()).unwrap_or(false);
+            if small {
+                eprintln!("small");
+            }
+        }
+        ys + 1.0
+    }
+}
+
+#[derive(Debug, Module)]
+pub struct DebugOnce {
+    fc: nn::Linear,
+}
+#[traceable]
+impl DebugOnce {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        #[cfg(debug_assertions)]
+        {
+            static ONCE: std::sync::Once = std::sync::Once::new();
+            ONCE.call_once(|| println!("{:?}", xs.size()));
+        }
+        #[cfg(not(debug_assertions))]
+        let _ = xs;
+        xs.apply(&self.fc)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{agree, randn};
+    use crate::check::{agree, randn, understood};
 
     fn linear(p: &nn::Path) -> nn::Linear {
         nn::linear(p / "fc", 4, 4, Default::default())
@@ -156,5 +199,17 @@ mod tests {
     fn refuses() {
         let cases = [randn(&[2, 4]), randn(&[2, 3, 4]), randn(&[4]), randn(&[2, 5])];
         agree!(|p| Refuses { fc: linear(p) }, cases, |net, xs| net.forward(xs).map_err(|error| format!("{error:?}")));
+    }
+
+    understood!(DebugOnce: 0 of 3);
+
+    #[test]
+    fn debug_only() {
+        let linear = |p: nn::Path| nn::linear(p, 4, 4, Default::default());
+        for has in [true, false] {
+            let make = |p: &nn::Path| DebugOnly { ws: has.then(|| p.randn_standard("ws", &[3])), l: linear(p / "l") };
+            agree!(make, [randn(&[2, 4])], |net, xs| net.forward(xs));
+        }
+        agree!(|p: &nn::Path| DebugOnce { fc: linear(p / "fc") }, [randn(&[2, 4])], |net, xs| net.forward(xs));
     }
 }

@@ -47,6 +47,31 @@ impl Lent {
     }
 }
 
+#[derive(Debug, Module)]
+pub struct Masked {
+    fc: nn::Linear,
+}
+impl Masked {
+    fn step(&self, xs: &Tensor, mask: Option<&Tensor>) -> Tensor {
+        let ys = xs.apply(&self.fc);
+        if ys.size()[0] != xs.size()[0] {
+            eprintln!("shapes {:?} {:?}", ys.size(), mask.map(|m| m.size()));
+            panic!("shapes");
+        }
+        match mask {
+            Some(m) => ys * m,
+            None => ys,
+        }
+    }
+}
+#[traceable]
+impl Masked {
+    pub fn forward(&self, xs: &Tensor, raw: Option<&Tensor>) -> Tensor {
+        let mask = raw.map(|m| if m.dim() == 2 { m.shallow_clone() } else { m.flatten(0, -1) });
+        self.step(xs, mask.as_ref())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -68,5 +93,12 @@ mod tests {
         agree!(|p| Lent { fc: linear(p), device: Device::Cpu }, cases, |net, (xs, causal)| {
             net.forward(xs, &Device::Cpu, &0.25, &xs.size()[0], causal)
         });
+    }
+
+    #[test]
+    fn masked() {
+        let make = |p: &nn::Path| Masked { fc: nn::linear(p, 4, 4, Default::default()) };
+        let cases = [(randn(&[2, 4]), None), (randn(&[2, 4]), Some(randn(&[2, 4])))];
+        agree!(make, cases, |net, (xs, mask)| net.forward(xs, mask.as_ref()));
     }
 }

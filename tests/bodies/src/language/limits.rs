@@ -209,7 +209,6 @@ mod tests {
 
     understood!(Replaced: 0 of 1);
     understood!(Effects: 0 of 3);
-    understood!(Drift: 3 of 6);
 
     #[test]
     fn a_skipped_item_has_a_type_without_values() {

@@ -176,6 +176,28 @@ impl OutOfClosures {
     }
 }
 
+#[derive(Debug, Module)]
+pub struct OutOfHelper {
+    first: Option<nn::Linear>,
+    ls: Vec<nn::Linear>,
+}
+#[traceable]
+impl OutOfHelper {
+    fn run(&self, xs: &Tensor) -> Tensor {
+        let mut h = match &self.first {
+            Some(layer) => layer.forward(xs),
+            None => return xs.shallow_clone(),
+        };
+        for layer in &self.ls {
+            h = layer.forward(&h.relu());
+        }
+        h
+    }
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        self.run(xs)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -241,6 +263,14 @@ mod tests {
                 |p: &nn::Path| OutOfClosures { fc: nn::linear(p, 4, 4, Default::default()), limit, extra: extra(p) };
             let cases = [(randn(&[2, 4]), None), (randn(&[2, 4]), Some(1)), (randn(&[2, 4]), Some(7))];
             agree!(make, cases, |net, (xs, count)| net.forward(xs, *count));
+        }
+    }
+
+    #[test]
+    fn out_of_helper() {
+        for has in [true, false] {
+            let make = |p: &nn::Path| OutOfHelper { first: has.then(|| linear(p / "first")), ls: vec![linear(p / 0)] };
+            agree!(make, [randn(&[2, 4])], |net, xs| net.forward(xs));
         }
     }
 }

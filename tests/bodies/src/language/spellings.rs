@@ -224,7 +224,6 @@ mod tests {
 
     understood!(Shown: 2 of 6);
     understood!(Private: 1 of 7);
-    understood!(Conditional: 3 of 11);
 
     fn linear(p: nn::Path) -> nn::Linear {
         nn::linear(p, 4, 4, Default::default())

@@ -449,7 +449,6 @@ mod tests {
 
     understood!(Mapped: 3 of 6);
     understood!(Maybe: 0 of 52);
-    understood!(Reached: 4 of 13);
     understood!(Referred: 0 of 5);
     understood!(Remade: 0 of 4);
 

@@ -82,10 +82,49 @@ impl Ends {
     }
 }
 
+#[derive(Debug, Module)]
+pub struct SharedCache {
+    scale: f64,
+    #[module(skip)]
+    kept: Option<Tensor>,
+    #[module(skip)]
+    kvs: Vec<Option<(Tensor, Tensor)>>,
+}
+#[traceable]
+impl SharedCache {
+    pub fn forward(&mut self, xs: &Tensor) -> Tensor {
+        self.kvs[0]
+            .get_or_insert_with(|| (self.kept.get_or_insert_with(|| xs.sin()).shallow_clone(), xs - self.scale))
+            .0 += 1.0;
+        self.kept.as_ref().map_or_else(|| xs.neg(), |one| one * 1.0)
+    }
+}
+
+#[derive(Debug, Module)]
+pub struct SharedState {
+    #[module(skip)]
+    kept: Option<Tensor>,
+    #[module(skip)]
+    kv: Option<Tensor>,
+}
+#[traceable]
+impl SharedState {
+    pub fn forward(&mut self, xs: &Tensor) -> Tensor {
+        if self.kept.is_none() {
+            self.kept = Some(xs.sin());
+            self.kv = Some(self.kept.as_ref().unwrap().shallow_clone());
+        }
+        if let Some(kv) = self.kv.as_mut() {
+            *kv += 1.0;
+        }
+        self.kept.as_ref().map_or_else(|| xs.neg(), |one| one * 1.0)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{agree, randn};
+    use crate::check::{agree, in_a_row, randn};
 
     fn linear(p: &nn::Path, name: &str) -> nn::Linear {
         nn::linear(p / name, 4, 4, Default::default())
@@ -124,5 +163,12 @@ mod tests {
                 assert_eq!((a.at, &a.k), (b.at, &b.k));
             }
         }
+    }
+
+    #[test]
+    fn state_that_shares_memory() {
+        let inputs = || vec![randn(&[2, 8]), randn(&[2, 8])];
+        in_a_row!(|_p: &nn::Path| SharedCache { scale: 0.5, kept: None, kvs: vec![None, None] }, inputs());
+        in_a_row!(|_p: &nn::Path| SharedState { kept: None, kv: None }, inputs());
     }
 }

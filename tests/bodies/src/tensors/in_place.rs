@@ -466,7 +466,6 @@ mod tests {
     understood!(InMap: 4 of 11);
     understood!(Borrowed: 0 of 7);
     understood!(EqualInEnum: 5 of 10);
-    understood!(Constant: 6 of 9);
     understood!(ConvHelper: 2 of 9);
     understood!(FromCarried: 4 of 14);
 

@@ -135,8 +135,6 @@ mod tests {
     use super::*;
     use crate::check::{agree, randn, understood};
 
-    understood!(Constants: 12 of 15);
-
     fn linear(p: nn::Path, out: i64) -> nn::Linear {
         nn::linear(p, 4, out, Default::default())
     }

@@ -1,0 +1,58 @@
+//! Two options at once: `Option::zip`, and what is done to both where both are there.
+
+use fx_runtime::{Module, Tensor, nn, traceable};
+
+#[derive(Debug, Module)]
+pub struct Zipped {
+    te: Option<nn::Linear>,
+    fc: nn::Linear,
+}
+#[traceable]
+impl Zipped {
+    pub fn forward(&self, xs: &Tensor, t: Option<&Tensor>) -> Tensor {
+        let ys = xs.apply(&self.fc);
+        match self.te.as_ref().zip(t).map(|(te, t)| t.apply(te)) {
+            Some(t) => ys + t,
+            None => ys,
+        }
+    }
+}
+
+#[derive(Debug, Module)]
+pub struct ZipLet {
+    te: Option<nn::Linear>,
+    l: nn::Linear,
+}
+#[traceable]
+impl ZipLet {
+    pub fn forward(&self, xs: &Tensor, t: Option<&Tensor>) -> Tensor {
+        let ys = xs.apply(&self.l).relu();
+        let ys = if let Some((te, t)) = self.te.as_ref().zip(t) { ys + t.apply(te) } else { ys };
+        let both = t.zip(t).map_or(0.5, |(a, b)| a.size()[0] as f64);
+        ys * both
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::{agree, randn};
+
+    fn linear(p: nn::Path) -> nn::Linear {
+        nn::linear(p, 8, 8, Default::default())
+    }
+
+    fn cases() -> [(Tensor, Option<Tensor>); 2] {
+        [(randn(&[2, 8]), None), (randn(&[2, 8]), Some(randn(&[2, 8])))]
+    }
+
+    #[test]
+    fn zipped() {
+        for has in [true, false] {
+            let make = |p: &nn::Path| Zipped { te: has.then(|| linear(p / "te")), fc: linear(p / "fc") };
+            agree!(make, cases(), |net, (xs, t)| net.forward(xs, t.as_ref()));
+            let make = |p: &nn::Path| ZipLet { te: has.then(|| linear(p / "te")), l: linear(p / "l") };
+            agree!(make, cases(), |net, (xs, t)| net.forward(xs, t.as_ref()));
+        }
+    }
+}
