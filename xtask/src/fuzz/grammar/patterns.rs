@@ -129,6 +129,15 @@ pub mod real {
         Ok(applied(fc, xs))
     }
 
+    pub fn started(fc: Option<&nn::Linear>, more: &[nn::Linear], xs: &Tensor) -> Tensor {
+        let mut h = match fc {
+            Some(fc) => xs.apply(fc),
+            None => return xs.neg(),
+        };
+        for fc in more { h = h.relu().apply(fc); }
+        h
+    }
+
     pub fn applied(fc: &nn::Linear, xs: &Tensor) -> Tensor { xs.apply(fc) }
 
     pub fn joined(xs: &Tensor, past: Option<&Tensor>, by: i64) -> Result<(Tensor, Tensor), Missing> {
@@ -206,6 +215,20 @@ const OF_FIELDS: &[&str] = &[
     "({}).unsqueeze(1).unsqueeze(1).apply(&self.conv).squeeze_dim(1).squeeze_dim(1)",
     "(({}) * Tensor::from_slice(&[self.scale]).to_kind(xs.kind()))",
     "real::looked(self.extra.as_ref(), {})?",
+    "real::started(self.extra.as_ref(), &self.layers, {})",
+    "{ let one = Some(({}).tanh()); self.extra.as_ref().zip(one.as_ref()).map_or_else(|| xs.neg(), |(fc, one)| one.apply(fc)) }",
+    "{ let one = Some(({}).sin()); if let Some((fc, one)) = self.extra.as_ref().zip(one.as_ref()) { one.apply(fc) } \
+     else { xs.cos() } }",
+    "{ let mut v: Vec<f32> = Vec::new(); for i in 0..8 { v.push(if i % 3 == 0 { 1.0 } else { i as f32 }); } \
+     ({}) - Tensor::from_slice(&v).to_kind(xs.kind()) }",
+    "{ let step = if self.n == 1 { 0.5 } else { self.scale as f32 }; ({}) * (step * 2.0 * self.n as f32) as f64 }",
+    "{ let mut sum = 0.0; for i in 0..self.n { sum += i as f32 * 0.5; } ({}) + sum as f64 }",
+    "(({}) * Tensor::from_slice(&[1.0f32, 0.5, 2.0, 0.25, 1.0, 0.0, 3.0, 1.5]).to_kind(xs.kind()))",
+    "{ let mut z = ({}).sin(); let mut at = 0; for _ in 0..self.layers.len() { z = z.apply(&self.layers[at]).tanh(); \
+     at += 1; } z + at as f64 }",
+    "{ let mut z = ({}).cos(); let mut at = 0; for fc in self.layers.iter() { z = z.apply(fc).tanh() * 0.5; at += 1; \
+     z = z + at as f64; z = z.apply(&self.layers[at - 1]).tanh(); } z }",
+    "{ let z = ({}).cos(); #[cfg(debug_assertions)] { assert!(z.size()[0] > 0, \"{:?}\", z.size()); } z }",
     "{ let mut state: Option<nn::LSTMState> = None; for _ in 0..2 { let next = match &state { \
      Some(state) => nn::RNN::step(&self.lstm, {}, state), \
      None => nn::RNN::step(&self.lstm, {}, &nn::RNN::zero_state(&self.lstm, xs.size()[0])) }; \
@@ -215,7 +238,7 @@ const OF_FIELDS: &[&str] = &[
 ];
 
 const PATTERNS: &[(usize, Write)] = &[
-    (20, Writer::of_field),
+    (26, Writer::of_field),
     (2, Writer::or_missing),
     (2, Writer::joined_arms),
     (2, Writer::carried_option),
