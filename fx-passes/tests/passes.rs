@@ -325,3 +325,35 @@ fn two_convolutions_that_meet_are_two_kernels() {
         "#]],
     );
 }
+
+#[test]
+fn a_layer_that_several_arms_of_a_call_use_is_packed_once() {
+    let source = r"
+use fx_runtime::{nn, traceable, Module, Tensor};
+
+#[derive(Debug, Module)]
+pub struct Cross { k: nn::Linear, heads: i64 }
+
+#[traceable]
+impl Cross {
+    pub fn forward(&self, xs: &Tensor, past: Option<&Tensor>) -> Tensor {
+        match past {
+            Some(past) => past + xs.apply(&self.k).view([-1, self.heads]),
+            None => xs.apply(&self.k).view([self.heads, -1]).relu(),
+        }
+    }
+}
+";
+    check(
+        source,
+        &expect![[r#"
+        k_4 = Linear::pack_layer(frame(), ref(_), Activation::None) of k (k)
+        k_1 = run(_, ref(_)) of k_4 xs (k)
+        view = reshape of k_1 heads (view)
+        add = add of past_1 view (add)
+        k_3 = run(_, ref(_)) of k_4 xs (k)
+        view_1 = reshape of k_3 heads (view)
+        relu = relu of view_1 (relu)
+    "#]],
+    );
+}
