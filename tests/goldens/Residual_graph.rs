@@ -10,23 +10,16 @@ impl Residual {
     #[inline]
     #[allow(warnings, clippy::all, clippy::pedantic)]
     pub fn graph_module(&self) -> ::fx_runtime::Result<::fx_runtime::GraphModule> {
-        use ::fx_runtime::frozen::prelude::*;
-        use ::fx_runtime::instance::{Arg, Otherwise as _, Probe, node};
-        let mut t = ::fx_runtime::instance::Tracer::of("Residual", self);
-        let xs_arg = t.input("xs", true);
-        let outputs = self.fx_graph(&mut t, &[&xs_arg])?;
-        t.finish(&[&outputs])
+        ::fx_runtime::instance::Tracer::of("Residual", self)
+            .listed(&[("xs", true)], 1, |t, args| self.fx_graph(t, args))
     }
     /// The graph of a call in training, to be trained: code that asks for the mode has got `true` for an answer.
     #[inline]
     #[allow(warnings, clippy::all, clippy::pedantic)]
     pub fn train_graph_module(&self) -> ::fx_runtime::Result<::fx_runtime::GraphModule> {
-        use ::fx_runtime::frozen::prelude::*;
-        use ::fx_runtime::instance::{Arg, Otherwise as _, Probe, node};
-        let mut t = ::fx_runtime::instance::Tracer::of("Residual", self).in_training();
-        let xs_arg = t.input("xs", true);
-        let outputs = self.fx_graph(&mut t, &[&xs_arg])?;
-        t.finish(&[&outputs])
+        ::fx_runtime::instance::Tracer::of("Residual", self)
+            .in_training()
+            .listed(&[("xs", true)], 1, |t, args| self.fx_graph(t, args))
     }
     /// The nodes of the graph, as a part of another.
     #[doc(hidden)]
@@ -39,10 +32,7 @@ impl Residual {
     ) -> ::fx_runtime::Result<::fx_runtime::instance::Arg> {
         use ::fx_runtime::frozen::prelude::*;
         use ::fx_runtime::instance::{Arg, Otherwise as _, Probe, node};
-        let [xs_arg] = args else {
-            return t.refuse_arguments(args.len());
-        };
-        let xs_arg = Arg::clone(xs_arg);
+        let [xs_arg] = t.arguments(args)?;
         t.enter(0, "", "Residual");
         t.file("src/residual.rs");
         node!(stem = t.module("stem", & self.stem; xs_arg; 88));
