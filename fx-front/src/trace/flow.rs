@@ -2,6 +2,7 @@
 
 pub(in crate::trace) mod block;
 pub(in crate::trace) mod branch;
+pub(in crate::trace) mod carried_types;
 pub(in crate::trace) mod chain_value;
 pub(in crate::trace) mod condition_chain;
 pub(in crate::trace) mod enum_value;
@@ -12,6 +13,7 @@ pub(in crate::trace) mod join;
 pub(in crate::trace) mod join_lists;
 pub(in crate::trace) mod join_options;
 pub(in crate::trace) mod join_shapes;
+pub(in crate::trace) mod join_types;
 pub(in crate::trace) mod lets;
 pub(in crate::trace) mod loops;
 pub(in crate::trace) mod matched;

@@ -5,6 +5,7 @@ pub(in crate::trace) mod element;
 pub(in crate::trace) mod method_type;
 pub(in crate::trace) mod option;
 pub(in crate::trace) mod store;
+pub(in crate::trace) mod tensor_of;
 pub(in crate::trace) mod vec;
 pub(in crate::trace) mod vec_append;
 pub(in crate::trace) mod vec_fill;

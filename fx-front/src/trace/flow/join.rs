@@ -6,10 +6,15 @@ use fx_ir::{Arg, Host, HostOp, NodeId, Op, RegionId, Type};
 use proc_macro2::Span;
 
 use crate::trace::types::ty::{GRU_STATE, LSTM_STATE, is_state};
-use crate::trace::types::ty::{is_concrete, is_copy, rounded};
-use crate::trace::types::ty::{is_settled_within, is_untyped, never};
+use crate::trace::types::ty::{is_concrete, is_untyped, never};
 use crate::trace::{
-    RefKind, Result, Tracer, Ty, Val, application, env::Env, flow::join_lists::ListRepr, types::operand::typed_literal,
+    RefKind, Result, Tracer, Ty, Val, application,
+    env::Env,
+    flow::{
+        join_lists::ListRepr,
+        join_types::{unify, with_floats},
+    },
+    types::operand::typed_literal,
     unsupported,
 };
 
@@ -132,42 +137,12 @@ impl Tracer<'_> {
                 _ => return unsupported(span, "branches that hand over values of different forms"),
             }
         }
-        let types = self.agreed(branches, &types, open, span)?;
+        self.agreed(branches, &types, open, span)?;
         self.settle_params(branches, &types, open);
         let held = |at: usize| living.iter().filter_map(move |branch| open(branch)?.leaves()?.get(at)?.ref_kind());
         let form = |at: usize| vecs.get(at).and_then(ListRepr::ref_kind).unwrap_or_else(|| RefKind::common(held(at)));
         let forms: Vec<RefKind> = (0..types.len()).map(form).collect();
         Ok(self.joined_results(owner, &first, &types, span).with_ref_kinds(forms))
-    }
-
-    /// The types of what the branches hand over, of which each is known.
-    fn agreed(
-        &self,
-        branches: &[Branch],
-        types: &[Ty],
-        pack: &dyn Fn(&Branch) -> Option<Val>,
-        span: Span,
-    ) -> Result<Vec<Ty>> {
-        let leaves: Vec<Vec<Val>> = branches.iter().filter_map(|branch| pack(branch)?.leaves()).collect();
-        let types = unify(branches, types, pack);
-        let borrowed = |leaf: &Val| matches!(leaf, Val::Node(_, Ty::Unknown, RefKind::Ref | RefKind::RefRef));
-        if !self.types_only && leaves.iter().flatten().any(borrowed) {
-            return unsupported(span, "branches that hand over a reference to a value of a type that is not known");
-        }
-        for (position, ty) in types.iter().enumerate() {
-            let is_own = |leaf: &Val| self.is_own_option(leaf) || self.may_borrow_tensor(leaf);
-            let owned_option = || leaves.iter().all(|leaves| leaves.get(position).is_none_or(is_own));
-            let is_option = matches!(ty, Ty::Option(inner) if is_settled_within(inner)) && owned_option();
-            let is_place = |leaves: &Vec<Val>| leaves.get(position).is_none_or(|leaf| self.is_own_list(leaf));
-            let is_list = matches!(ty, Ty::List(inner) if is_settled_within(inner)) && leaves.iter().all(is_place);
-            let is_variant =
-                |leaves: &Vec<Val>| leaves.get(position).is_some_and(|leaf| self.is_variant_leaf(ty, leaf));
-            let is_known = is_concrete(ty) || is_option || is_list || leaves.iter().all(is_variant);
-            if !is_known {
-                return unsupported(span, format!("branches that hand over a value {}", self.index.of_type(ty)));
-            }
-        }
-        Ok(types)
     }
 
     /// What the branch hands over for the leaves of its value, in forms that another branch's have too.
@@ -291,39 +266,6 @@ fn known(mut branches: impl Iterator<Item = Vec<Val>>) -> Option<Vec<Option<Val>
         }
     }
     Some(known)
-}
-
-/// A type for every leaf on which the branches agree.
-fn unify(branches: &[Branch], types: &[Ty], pack: &dyn Fn(&Branch) -> Option<Val>) -> Vec<Ty> {
-    let mut out = types.to_vec();
-    for leaves in branches.iter().filter_map(|branch| pack(branch)?.leaves()) {
-        for (ty, leaf) in out.iter_mut().zip(leaves) {
-            settle(ty, &leaf.ty());
-        }
-    }
-    out
-}
-
-/// What a branch hands over, with each literal an `f32` that another branch says to be one.
-fn with_floats(value: Val, types: &[Ty]) -> Val {
-    let Some(leaves) = value.leaves() else { return value };
-    let typed = leaves.into_iter().zip(types).map(|(leaf, ty)| match (leaf, ty) {
-        (Val::Lit(Arg::Float(number), held), Ty::Rust(name)) if is_untyped(&held) && name == "f32" => {
-            Val::Lit(Arg::Float(rounded(number, name)), ty.clone())
-        }
-        (leaf, _) => leaf,
-    });
-    value.rebuild(&mut typed.collect::<Vec<_>>().into_iter())
-}
-
-/// Fills in what another branch's type says of one: what is not known, and which number a literal without a suffix is.
-fn settle(ty: &mut Ty, other: &Ty) {
-    match (ty, other) {
-        (ty, other) if *ty == Ty::Unknown || is_untyped(ty) && is_copy(other) => ty.clone_from(other),
-        (Ty::Option(inner), Ty::Option(other)) => settle(inner, other),
-        (Ty::Tuple(parts), Ty::Tuple(others)) => parts.iter_mut().zip(others).for_each(|(ty, other)| settle(ty, other)),
-        _ => {}
-    }
 }
 
 /// `value`, if it has the parts of `shape`.

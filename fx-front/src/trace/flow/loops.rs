@@ -20,6 +20,7 @@ use crate::trace::{
     },
     env::Env,
     flow::{
+        carried_types::is_open,
         iterable::Over,
         join::{Branch, same_structure, yielded_args},
     },
@@ -111,43 +112,6 @@ impl Tracer<'_> {
             tracer.iterations_over(each, over, carried).ok()?;
             Some(tracer.env.clone())
         });
-    }
-
-    fn learn_by(
-        &mut self,
-        span: Span,
-        carried: &mut [(String, Val)],
-        trace: impl FnOnce(&mut Self, &[(String, Val)]) -> Option<Env>,
-    ) {
-        if !carried.iter().any(|(_, value)| is_open(value)) {
-            return;
-        }
-        let (mark, outer) = (self.checkpoint(), std::mem::replace(&mut self.types_only, true));
-        let learnt = trace(self, carried);
-        self.types_only = outer;
-        self.rollback(mark);
-        let open = carried.iter_mut().filter(|(_, value)| is_open(value));
-        for (name, value) in open {
-            let ty = learnt.as_ref().and_then(|env| env.read(name)).map(Val::ty);
-            if let Some(ty) = ty {
-                self.settle(value, &ty, span);
-            }
-        }
-    }
-
-    /// Says of options that are `None`, and may be parts of a tuple, what they may hold.
-    fn settle(&mut self, value: &mut Val, ty: &Ty, span: Span) {
-        match (value, ty) {
-            (Val::Tuple(parts), Ty::Tuple(types)) => {
-                parts.iter_mut().zip(types).for_each(|(part, ty)| self.settle(part, ty, span));
-            }
-            (value, ty) if is_open(value) => {
-                if let Some(known) = self.none_of(ty, span) {
-                    *value = known;
-                }
-            }
-            _ => {}
-        }
     }
 
     /// The variables behind the first iteration of a loop, which finds nothing in options that are `None`.
@@ -351,14 +315,5 @@ impl Tracer<'_> {
             tracer.block(&each.body, false)
         })?;
         self.end_loop(owner, &carried, &body, span)
-    }
-}
-
-/// An option that is `None`, and of which nothing says what it may hold, or a tuple with such a part.
-fn is_open(value: &Val) -> bool {
-    match value {
-        Val::Lit(Arg::None, Ty::Option(inner)) => **inner == Ty::Unknown,
-        Val::Tuple(parts) => parts.iter().any(is_open),
-        _ => false,
     }
 }

@@ -1,6 +1,6 @@
 //! Floats without a suffix, whose type another branch, an operator or a list says.
 
-use fx_runtime::{Module, Tensor, nn, traceable};
+use fx_runtime::{Module, Tensor, traceable};
 
 #[derive(Debug, Module)]
 pub struct Pushed {

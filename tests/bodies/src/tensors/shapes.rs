@@ -133,7 +133,7 @@ impl Constants {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{agree, randn, understood};
+    use crate::check::{agree, randn};
 
     fn linear(p: nn::Path, out: i64) -> nn::Linear {
         nn::linear(p, 4, out, Default::default())
