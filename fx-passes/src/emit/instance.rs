@@ -187,20 +187,17 @@ impl<'e, 'a> Walk<'e, 'a> {
         let listed = op.host().and_then(|host| self.listed_part(host, &all, &label));
         let call = match op {
             Op::Host(_) if listed.is_some() => listed.unwrap_or_default(),
-            Op::CallModule(kind)
-                if kind.row().is_some_and(|row| row.is_chain)
-                    && all[0].node().is_none_or(|module| self.is_live(module)) =>
-            {
-                let module = self.writer.read(all[0].node().unwrap_or(id)).text;
-                let input = self.arg(&all[1]);
-                format!("t.sequential({}, {module}.as_chain(), {input}, {mode}, {place:?})", self.path(&label))
-            }
             Op::CallModule(kind) if all[0].node().is_some_and(|module| !self.is_live(module)) => {
                 let module = self.arg(&all[0]);
                 let args = self.args(&all[1..]);
                 let call = format!("t.chosen_module({:?}, {module}, &[{args}], {label:?}, {place:?})", kind.0);
                 self.name(id, &call);
                 return self.in_mode(id, &mode);
+            }
+            Op::CallModule(kind) if kind.row().is_some_and(|row| row.is_chain) => {
+                let module = self.writer.read(all[0].node().unwrap_or(id)).text;
+                let input = self.arg(&all[1]);
+                format!("t.sequential({}, {module}.as_chain(), {input}, {mode}, {place:?})", self.path(&label))
             }
             Op::CallModule(_) => {
                 let module = self.writer.read(all[0].node().unwrap_or(id)).borrowed();

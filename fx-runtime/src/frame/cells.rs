@@ -9,6 +9,7 @@ use tch::Tensor;
 use super::copies::Copies;
 use super::state_cell::copied_tensor;
 use crate::Error;
+use crate::ffi::Param;
 
 /// Makes another one of a value, with each of its tensors as the function has it.
 pub(crate) type Copy<T> = fn(&T, &mut dyn FnMut(&Tensor) -> Result<Tensor, Error>) -> Result<T, Error>;
@@ -73,7 +74,7 @@ impl Cells {
         copy: Copy<T>,
         place: impl Fn(&Tensor) -> Result<Tensor, Error>,
     ) -> Result<(T, T), Error> {
-        let by = |copies: &Copies| copy(field, &mut |tensor| copies.once(tensor, &place));
+        let by = |copies: &Copies| copy(field, &mut |tensor| once(copies, tensor, &place));
         Ok((by(&self.starts)?, by(&self.now)?))
     }
 
@@ -93,9 +94,17 @@ impl Cells {
 
 fn reset<T: Send + 'static>(cell: &(dyn Any + Send + Sync), copies: &Copies) -> Result<(), Error> {
     let Some(cell) = cell.downcast_ref::<Cell<T>>() else { return Ok(()) };
-    let value = (cell.copy)(&cell.start(), &mut |tensor| copies.once(tensor, &copied_tensor))?;
+    let value = (cell.copy)(&cell.start(), &mut |tensor| once(copies, tensor, &copied_tensor))?;
     *cell.now() = value;
     Ok(())
+}
+
+/// The copy of a tensor, which `place` makes once; of one that was never made a handle.
+fn once(copies: &Copies, tensor: &Tensor, place: &impl Fn(&Tensor) -> Result<Tensor, Error>) -> Result<Tensor, Error> {
+    if !tensor.defined() {
+        return Ok(tensor.shallow_clone());
+    }
+    Ok(copies.once(tensor, |tensor| place(tensor).map(Param::new))?.shallow_clone())
 }
 
 impl fmt::Debug for Cells {

@@ -29,20 +29,17 @@ impl Copies {
         copies.push((original.shallow_clone(), copy.shallow_clone()));
     }
 
-    /// The copy of this very tensor, which `copy` makes where there is none yet.
+    /// A second handle on the copy of this very tensor, which `copy` makes where there is none yet.
     pub(super) fn once(
         &self,
         tensor: &Tensor,
-        copy: &impl Fn(&Tensor) -> Result<Tensor, Error>,
-    ) -> Result<Tensor, Error> {
-        if !tensor.defined() {
-            return Ok(tensor.shallow_clone());
-        }
+        copy: impl FnOnce(&Tensor) -> Result<Param, Error>,
+    ) -> Result<Param, Error> {
         if let Some(known) = self.of(tensor) {
-            return Ok(known.shallow_clone());
+            return Ok(known);
         }
         let copy = copy(tensor)?;
-        self.add(tensor, &Param::new(copy.shallow_clone()));
+        self.add(tensor, &copy);
         Ok(copy)
     }
 

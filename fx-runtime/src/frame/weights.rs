@@ -11,13 +11,10 @@ impl Frame {
     ///
     /// While the model is frozen a tensor is copied once, whatever number of names it has.
     pub fn param(&self, tensor: &Tensor) -> Result<Param, Error> {
-        if let Some(copy) = self.copies.of(tensor) {
-            return Ok(copy);
-        }
-        let placed = self.place(tensor)?;
-        let copy = if placed.data_ptr() == tensor.data_ptr() { Param::copied(&placed)? } else { Param::new(placed) };
-        self.copies.add(tensor, &copy);
-        Ok(copy)
+        self.copies.once(tensor, |tensor| {
+            let placed = self.place(tensor)?;
+            Ok(if placed.data_ptr() == tensor.data_ptr() { Param::copied(&placed)? } else { Param::new(placed) })
+        })
     }
 
     /// A copy of a tensor for opaque code; of one that was never made a handle.

@@ -5,7 +5,7 @@ use tch::{TchError, Tensor};
 use super::State;
 use crate::ffi::PostOp;
 use crate::frame::non_finite::NonFinite;
-use crate::nn::{self, GeluApproximation};
+use crate::nn::{self, GeluApproximation, Layer as _};
 
 /// The activations without parameters are those of the op table.
 macro_rules! activations {
@@ -53,7 +53,7 @@ macro_rules! activations {
                     $($($(Self::$act => x.$in_place(),)?)?)*
                     Self::Gelu => x.f_gelu_(GeluApproximation::None.as_str()),
                     Self::GeluTanh => x.f_gelu_(GeluApproximation::Tanh.as_str()),
-                    Self::LeakyRelu(slope) => leaky_relu(x, slope),
+                    Self::LeakyRelu(slope) => nn::leaky_relu(slope).f_forward(&x),
                     Self::Clamp(low, high) => x.f_clamp_(low, high),
                 }
             }
@@ -165,17 +165,6 @@ impl From<&nn::LeakyReLU> for Activation {
     fn from(layer: &nn::LeakyReLU) -> Self {
         Self::LeakyRelu(layer.negative_slope)
     }
-}
-
-/// In place where the slope is PyTorch's default: tch's `leaky_relu` takes none. The larger one of `x` and `slope · x` is
-/// the same for slopes up to 1, and `x · (x > 0 ? 1 : slope)` for any; both keep a NaN.
-#[allow(clippy::float_cmp, reason = "the very number that PyTorch takes for a default")]
-fn leaky_relu(mut x: Tensor, slope: f64) -> Result<Tensor, TchError> {
-    if slope == 0.01 {
-        return x.f_leaky_relu_();
-    }
-    let below = x.f_mul_scalar(slope)?;
-    if slope > 0.0 && slope <= 1.0 { x.f_maximum(&below) } else { below.f_where_self(&x.f_le(0.0)?, &x) }
 }
 
 #[cfg(test)]

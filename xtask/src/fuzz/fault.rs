@@ -40,7 +40,7 @@ impl Fault {
         let kind = match word {
             "eager" => Kind::Itself,
             "fails" if is_refusal(&said) => Kind::Left,
-            "fails" if said.contains("by rounding alone, ") => Kind::Rounds,
+            "rounds" => Kind::Rounds,
             "fails" if is_difference(&said) => Kind::Differs,
             "fails" => Kind::Panics(shape(&said)),
             "hangs" => Kind::Hangs,

@@ -8,7 +8,7 @@
 //! and no jump leaves the loop or its iteration.
 
 use syn::{
-    BinOp, Expr, ExprWhile, Stmt, parse_quote_spanned,
+    BinOp, Expr, ExprWhile, Stmt, parse_quote, parse_quote_spanned,
     visit::{self, Visit},
 };
 
@@ -29,19 +29,26 @@ pub(in crate::trace) fn counted(each: &ExprWhile, around: &dyn Surroundings) -> 
     if !is_increment(last, number) || roots.iter().any(|root| root == number) {
         return None;
     }
-    let mut jumps = Jumps(false);
-    for stmt in body {
-        jumps.visit_stmt(stmt);
-    }
-    let block: Expr = parse_quote_spanned!(each.while_token.span=> { #(#body)* });
-    let mut is_written = false;
-    each_target(&block, &|call| around.may_mutate(call), &mut |target| {
-        is_written |= root(target).is_none_or(|root| root == *number || roots.contains(&root));
-    });
     let span = each.while_token.span;
-    (!jumps.0 && !is_written).then(
+    keeps(body.iter(), &|name| name == number || roots.contains(name), around).then(
         || parse_quote_spanned!(span=> { for #number in #number..#bound { #(#body)* } #number = #number.max(#bound); }),
     )
+}
+
+/// Returns whether the statements neither jump nor write to one of the variables.
+pub(super) fn keeps<'s>(
+    stmts: impl Iterator<Item = &'s Stmt> + Clone,
+    is_variable: &dyn Fn(&syn::Ident) -> bool,
+    around: &dyn Surroundings,
+) -> bool {
+    let mut jumps = Jumps(false);
+    stmts.clone().for_each(|stmt| jumps.visit_stmt(stmt));
+    let block: Expr = parse_quote!({ #(#stmts)* });
+    let mut is_written = false;
+    each_target(&block, &|call| around.may_mutate(call), &mut |target| {
+        is_written |= root(target).is_none_or(|root| is_variable(&root));
+    });
+    !jumps.0 && !is_written
 }
 
 /// Whether it is `i += 1;` or `i = i + 1;`.
@@ -78,7 +85,7 @@ fn roots(bound: &Expr) -> Option<Vec<syn::Ident>> {
 }
 
 /// The variable that is written to, as a whole or in a part.
-pub(super) fn root(target: &Expr) -> Option<syn::Ident> {
+fn root(target: &Expr) -> Option<syn::Ident> {
     match peeled(target) {
         Expr::Path(path) => path.path.get_ident().cloned(),
         Expr::Field(field) => root(&field.base),
@@ -90,7 +97,7 @@ pub(super) fn root(target: &Expr) -> Option<syn::Ident> {
 }
 
 /// Whether code jumps, out of a loop of its own or out of the one that it stands in.
-pub(super) struct Jumps(pub(super) bool);
+struct Jumps(bool);
 
 impl<'ast> Visit<'ast> for Jumps {
     fn visit_expr_break(&mut self, _: &'ast syn::ExprBreak) {

@@ -7,10 +7,10 @@
 //! That is the same where nothing else in the loop writes to the variable and no jump leaves an iteration. What stands at
 //! such a position is known when a model is frozen, while what a variable holds is known to a call alone.
 
-use syn::{Expr, Ident, Stmt, parse_quote_spanned, visit::Visit};
+use syn::{Expr, Ident, Stmt, parse_quote_spanned};
 
-use super::counted_while::{Jumps, is_increment, root};
-use crate::syntax::{effects::indexes, mentions, names_of, targets::each_target};
+use super::counted_while::{is_increment, keeps};
+use crate::syntax::{effects::indexes, mentions, names_of};
 use crate::trace::desugar::Surroundings;
 
 /// The loop over what it goes over and its position; `None` where it counts no variable by which something is indexed.
@@ -26,19 +26,12 @@ pub(in crate::trace) fn positioned(
         Some((at, name, start(name)?))
     })?;
     let (before, after) = (&stmts[..at], &stmts[at + 1..]);
-    let mut jumps = Jumps(false);
-    before.iter().chain(after).for_each(|stmt| jumps.visit_stmt(stmt));
-    let span = each.for_token.span;
-    let others: Expr = parse_quote_spanned!(span=> { #(#before)* #(#after)* });
-    let mut is_written = false;
-    each_target(&others, &|call| around.may_mutate(call), &mut |target| {
-        is_written |= root(target).is_none_or(|root| root == *name);
-    });
+    let others = before.iter().chain(after);
     let binds = |stmt: &Stmt| matches!(stmt, Stmt::Local(local) if names_of(&local.pat).contains(&name.to_string()));
-    if jumps.0 || is_written || before.iter().chain(after).any(binds) {
+    if !keeps(others.clone(), &|other| other == name, around) || others.clone().any(binds) {
         return None;
     }
-    let list = &each.expr;
+    let (span, list) = (each.for_token.span, &each.expr);
     let (pat, increment) = (&each.pat, &stmts[at]);
     let start = proc_macro2::Literal::i64_unsuffixed(start);
     let next: Option<Stmt> =

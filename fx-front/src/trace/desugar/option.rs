@@ -4,7 +4,7 @@
 use fx_ir::ops;
 use syn::{Expr, ExprMethodCall, Pat, parse_quote, parse_quote_spanned, spanned::Spanned};
 
-use crate::syntax::{contains_return, macro_operands, makes_result};
+use crate::syntax::{contains_return, makes_result};
 use crate::trace::{Result, unsupported};
 
 /// The option of [`mapped`], and of [`matched`].
@@ -87,6 +87,13 @@ fn zipped(expr: &Expr) -> Option<(&Expr, &Expr)> {
     }
 }
 
+/// The parts of a pattern of two.
+fn pair(pattern: &Pat) -> Option<(&Pat, &Pat)> {
+    let Pat::Tuple(pair) = pattern else { return None };
+    let [x, y] = pair.elems.iter().collect::<Vec<_>>()[..] else { return None };
+    Some((x, y))
+}
+
 /// The option that is borrowed by `as_ref`, or it itself.
 fn borrowed(option: &Expr) -> &Expr {
     match option {
@@ -99,8 +106,7 @@ fn borrowed(option: &Expr) -> &Expr {
 pub(in crate::trace) fn method_of_zip(call: &ExprMethodCall) -> Option<(&Expr, ExprMethodCall)> {
     let (a, b) = zipped(&call.receiver)?;
     let Some(Expr::Closure(closure)) = call.args.last() else { return None };
-    let Some(Pat::Tuple(pair)) = closure.inputs.first().filter(|_| closure.inputs.len() == 1) else { return None };
-    let [x, y] = pair.elems.iter().collect::<Vec<_>>()[..] else { return None };
+    let (x, y) = pair(closure.inputs.first().filter(|_| closure.inputs.len() == 1)?)?;
     let (others, body) = (call.args.iter().take(call.args.len() - 1), &closure.body);
     let (inner, others) = (&call.method, others.collect::<Vec<_>>());
     let name = if inner == "map" { "and_then".to_owned() } else { inner.to_string() };
@@ -118,8 +124,7 @@ pub(in crate::trace) fn method_of_zip(call: &ExprMethodCall) -> Option<(&Expr, E
 pub(in crate::trace) fn condition_on_zip(condition: &syn::ExprLet) -> Option<(&Expr, Expr)> {
     let (a, b) = zipped(&condition.expr)?;
     let Pat::TupleStruct(some) = &*condition.pat else { return None };
-    let Some(Pat::Tuple(pair)) = some.elems.first().filter(|_| some.path.is_ident("Some")) else { return None };
-    let [x, y] = pair.elems.iter().collect::<Vec<_>>()[..] else { return None };
+    let (x, y) = pair(some.elems.first().filter(|_| some.path.is_ident("Some"))?)?;
     is_plain(b).then(|| (borrowed(a), parse_quote_spanned!(condition.span()=> let Some(#x) = #a && let Some(#y) = #b)))
 }
 
@@ -127,7 +132,6 @@ pub(in crate::trace) fn condition_on_zip(condition: &syn::ExprLet) -> Option<(&E
 fn is_plain(expr: &Expr) -> bool {
     match expr {
         Expr::Path(_) | Expr::Lit(_) => true,
-        Expr::Macro(list) if list.mac.path.is_ident("vec") => macro_operands(&list.mac).iter().all(is_plain),
         Expr::Reference(inner) => is_plain(&inner.expr),
         Expr::Field(inner) => is_plain(&inner.base),
         Expr::MethodCall(call) => {

@@ -45,14 +45,13 @@ impl<'a> Tracer<'a> {
         tail: bool,
         otherwise: Continuation<'_, 'a>,
     ) -> Result<Val> {
-        if let syn::Expr::Let(condition) = &*branch.cond
-            && let Some((option, both)) = condition_on_zip(condition)
-            && matches!(self.chain_ty(option), Ty::Option(_))
-        {
-            let branch = syn::ExprIf { cond: Box::new(both), ..branch.clone() };
-            return self.branch_with(&branch, tail, otherwise);
-        }
         if let syn::Expr::Let(condition) = &*branch.cond {
+            if let Some((option, both)) = condition_on_zip(condition)
+                && matches!(self.chain_ty(option), Ty::Option(_))
+            {
+                let branch = syn::ExprIf { cond: Box::new(both), ..branch.clone() };
+                return self.branch_with(&branch, tail, otherwise);
+            }
             return self.if_let(condition, &branch.then_branch, tail, otherwise);
         }
         let then = &mut |tracer: &mut Self| tracer.block(&branch.then_branch, tail);

@@ -122,8 +122,8 @@ impl Tracer<'_> {
     ) -> Result<Val> {
         let living: Vec<&Branch> = branches.iter().filter(|branch| !matches!(branch.value, Val::Never)).collect();
         let first = living.first().and_then(|first| open(first)).unwrap_or(Val::Unit);
-        let types: Vec<Ty> = first.leaves().unwrap_or_default().iter().map(Val::ty).collect();
-        let types = unify(branches, &types, open);
+        let leaves: Vec<Vec<Val>> = branches.iter().filter_map(|branch| open(branch)?.leaves()).collect();
+        let types = unify(first.leaves().unwrap_or_default().iter().map(Val::ty).collect(), &leaves);
         let open = &|branch: &Branch| Some(with_floats(open(branch)?, &types));
         let vecs = self.list_reprs(living.iter().filter_map(|branch| open(branch)?.leaves()));
         for branch in branches {
@@ -137,7 +137,7 @@ impl Tracer<'_> {
                 _ => return unsupported(span, "branches that hand over values of different forms"),
             }
         }
-        self.agreed(branches, &types, open, span)?;
+        self.agreed(&leaves, &types, span)?;
         self.settle_params(branches, &types, open);
         let held = |at: usize| living.iter().filter_map(move |branch| open(branch)?.leaves()?.get(at)?.ref_kind());
         let form = |at: usize| vecs.get(at).and_then(ListRepr::ref_kind).unwrap_or_else(|| RefKind::common(held(at)));

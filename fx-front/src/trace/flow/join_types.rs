@@ -4,18 +4,11 @@ use fx_ir::Arg;
 use proc_macro2::Span;
 
 use crate::trace::types::ty::{is_concrete, is_copy, is_settled_within, is_untyped, rounded};
-use crate::trace::{RefKind, Result, Tracer, Ty, Val, flow::join::Branch, unsupported};
+use crate::trace::{RefKind, Result, Tracer, Ty, Val, unsupported};
 
 impl Tracer<'_> {
-    /// Refuses branches that hand over what is of no type that is known.
-    pub(in crate::trace) fn agreed(
-        &self,
-        branches: &[Branch],
-        types: &[Ty],
-        pack: &dyn Fn(&Branch) -> Option<Val>,
-        span: Span,
-    ) -> Result<()> {
-        let leaves: Vec<Vec<Val>> = branches.iter().filter_map(|branch| pack(branch)?.leaves()).collect();
+    /// Refuses branches that hand over `leaves` of which one is of no type that is known.
+    pub(in crate::trace) fn agreed(&self, leaves: &[Vec<Val>], types: &[Ty], span: Span) -> Result<()> {
         let borrowed = |leaf: &Val| matches!(leaf, Val::Node(_, Ty::Unknown, RefKind::Ref | RefKind::RefRef));
         if !self.types_only && leaves.iter().flatten().any(borrowed) {
             return unsupported(span, "branches that hand over a reference to a value of a type that is not known");
@@ -37,15 +30,12 @@ impl Tracer<'_> {
     }
 }
 
-/// A type for every leaf on which the branches agree.
-pub(in crate::trace) fn unify(branches: &[Branch], types: &[Ty], pack: &dyn Fn(&Branch) -> Option<Val>) -> Vec<Ty> {
-    let mut out = types.to_vec();
-    for leaves in branches.iter().filter_map(|branch| pack(branch)?.leaves()) {
-        for (ty, leaf) in out.iter_mut().zip(leaves) {
-            settle(ty, &leaf.ty());
-        }
+/// A type for each of the leaves that branches hand over, on which they agree: that of the first, and what others say of it.
+pub(in crate::trace) fn unify(mut types: Vec<Ty>, leaves: &[Vec<Val>]) -> Vec<Ty> {
+    for leaves in leaves {
+        types.iter_mut().zip(leaves).for_each(|(ty, leaf)| settle(ty, &leaf.ty()));
     }
-    out
+    types
 }
 
 /// What a branch hands over, with each literal an `f32` that another branch says to be one.

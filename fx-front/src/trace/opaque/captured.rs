@@ -139,15 +139,17 @@ impl Tracer<'_> {
     /// Whether it is a parameter `Option<&Tensor>` of the function that is inlined, of an option that owns the tensor.
     fn is_lent_option(&self, name: &str, value: &Val) -> bool {
         let Val::Node(id, Ty::Option(held), RefKind::Ref) = value else { return false };
+        let lends = self.graph.node(*id).op.host().is_some_and(HostOp::yields_loan);
+        if **held != Ty::Tensor || lends || self.is_given(*id) || self.holds_handles(*id) {
+            return false;
+        }
         let function = self.function();
         let is_param = typed_params(&function.sig).any(|param| {
             let is_it = matches!(&*param.pat, syn::Pat::Ident(ident) if ident.ident == name);
             is_it && matches!(&*param.ty, syn::Type::Path(_)) && holds_reference(&param.ty)
         });
-        let body = syn::Expr::Block(syn::ExprBlock { attrs: Vec::new(), label: None, block: function.block.clone() });
-        let is_own = **held == Ty::Tensor && !self.is_given(*id) && !self.holds_handles(*id);
-        let lends = self.graph.node(*id).op.host().is_some_and(HostOp::yields_loan);
-        is_param && is_own && !lends && !bound_names(&body).contains(name)
+        let body = || syn::ExprBlock { attrs: Vec::new(), label: None, block: function.block.clone() };
+        is_param && !bound_names(&body().into()).contains(name)
     }
 
     /// Whether the code gets a variable of its own that holds what the user's does.

@@ -117,15 +117,12 @@ impl Tracer<'_> {
         if !are_options && (!is_plain(left) || !is_plain(right)) {
             return unsupported(span, "an operator on values of types that are not known");
         }
+        let left = &self.of_used_type(left.clone(), &right.ty());
+        let right = &self.of_used_type(right.clone(), &left.ty());
         let args = vec![self.operand(left, span)?, self.operand(right, span)?];
         let compares = yields_bool(op);
         let shifts = matches!(op, BinOp::Shl(_) | BinOp::Shr(_));
-        let mut number = left.ty();
-        if !shifts {
-            let left = self.of_used_type(left.clone(), &right.ty());
-            self.of_used_type(right.clone(), &left.ty());
-            number = if is_untyped(&left.ty()) { right.ty() } else { left.ty() };
-        }
+        let number = if is_untyped(&left.ty()) && !shifts { right.ty() } else { left.ty() };
         let ty = if compares { Ty::Rust("bool".to_owned()) } else { number };
         Ok(self.host_node(HostOp::Binary(sign), args, if compares { "test" } else { "number" }, ty, span))
     }

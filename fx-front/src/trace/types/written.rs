@@ -66,11 +66,10 @@ impl Tracer<'_> {
     /// Notes the type of the floats in a list that a loop fills.
     fn settle_list(&mut self, list: NodeId, element: &Ty) {
         let ir = self.index.ir_type(&Ty::List(Box::new(element.clone())));
-        let inside = |id: NodeId| self.graph.owner_of(self.graph.scope_of(id)?).filter(|&owner| owner == list);
         let pushes =
             |id: &NodeId| matches!(self.graph.node(*id).op.host(), Some(HostOp::Mutate(name)) if name == "push");
-        let pushed: Vec<NodeId> =
-            self.graph.nodes().into_iter().filter(|&id| inside(id).is_some()).filter(pushes).collect();
+        let turns = self.graph.node(list).regions.iter().flat_map(|&region| &self.graph.region(region).nodes);
+        let pushed: Vec<NodeId> = turns.copied().filter(pushes).collect();
         for push in pushed {
             let (to, item) = (self.graph.node(push).input(0), self.graph.node(push).input(1));
             if let Some(item) = item {

@@ -127,7 +127,7 @@ fn rounding(frozen: &Tensor, eager: &Tensor) -> &'static str {
     if is_float && largest(&(frozen - eager)) <= 1e-5 * largest(eager) { ROUNDING } else { "" }
 }
 
-/// What is said of tensors whose numbers differ by as much as rounding may do.
+/// What is said of tensors whose numbers differ by as much as rounding may do; the fuzzer looks for it.
 pub(crate) const ROUNDING: &str = "by rounding alone, ";
 
 impl<T: Close> Close for Option<T> {
