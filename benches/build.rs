@@ -1,4 +1,4 @@
-//! Tells the linker where libtorch lies, and would trace models if this crate had any of its own.
+//! Tells the linker where libtorch lies, and traces the models of this crate's own.
 
 fn main() {
     fx_passes::Build::new().run();

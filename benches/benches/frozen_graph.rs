@@ -41,7 +41,7 @@ fn main() {
 
 /// Prints a line of the table; returns the ratio of minima.
 fn compare(model: &Model, batch: i64) -> f64 {
-    let forward = |variant| model.forward(variant, Device::Cpu, Kind::Float).expect("a model that freezes").0;
+    let forward = |variant| model.forward(variant, Device::Cpu, Kind::Float, None).expect("a model that freezes").0;
     let (generated, graph) = (forward(Variant::Frozen), forward(Variant::FrozenGraph));
     let xs = &model.input.batch(batch, Device::Cpu, Kind::Float);
     let call = |forward: &dyn Fn(&fx_runtime::Tensor) -> Result<fx_runtime::Tensor, fx_runtime::Error>| {

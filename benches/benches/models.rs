@@ -14,7 +14,7 @@ fn forward(criterion: &mut Criterion) {
         let mut group = criterion.benchmark_group(format!("{}/forward", model.name));
         group.sample_size(20);
         for (name, variant) in [("eager", Variant::Eager), ("frozen", Variant::Frozen)] {
-            let (forward, _) = model.forward(variant, CPU.0, CPU.1).expect("a model that loads");
+            let (forward, _) = model.forward(variant, CPU.0, CPU.1, None).expect("a model that loads");
             group.bench_function(name, |bencher| bencher.iter(|| forward(black_box(&xs)).expect("an output")));
         }
         group.finish();

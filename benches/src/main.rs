@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::{Parser, ValueEnum};
-use fx_benches::models::{Model, Quantized, Variant};
+use fx_benches::models::{Bits, Model, Quantized, Variant};
 use fx_benches::protocol::Contender;
 use fx_runtime::{Device, Kind};
 use serde_json::json;
@@ -28,6 +28,9 @@ struct Cli {
     /// Floating-point type of weights and input, or how the model is quantized
     #[arg(long, default_value = "f32")]
     dtype: Dtype,
+    /// Fewer bits in linear layers of the generated forward
+    #[arg(long)]
+    bits: Option<Bits>,
     /// Where the model runs
     #[arg(long, default_value = "cpu")]
     device: Place,
@@ -73,7 +76,7 @@ fn run(cli: &Cli) -> Result<(), Box<dyn Error>> {
     let start = Instant::now();
     let (forward, freeze) = match quantized {
         Some(quantized) => cli.model.quantized(quantized, cli.batch)?,
-        None => cli.model.forward(variant, device, kind)?,
+        None => cli.model.forward(variant, device, kind, cli.bits)?,
     };
     let ready = json!({
         "model": cli.model.name,

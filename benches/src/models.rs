@@ -5,8 +5,10 @@
 
 use std::time::{Duration, Instant};
 
+use clap::ValueEnum;
 use fx_runtime::graph_module::{GraphModule, Value, value};
-use fx_runtime::quant::{QConfig, QConfigMapping, QEngine, QParamsFile, prepare, quantize, quantize_dynamic};
+use fx_runtime::quant::{DynamicFormat, QConfig, QConfigMapping, QEngine, QParamsFile, WeightFormat};
+use fx_runtime::quant::{prepare, quantize, quantize_dynamic};
 use fx_runtime::{Backend, Device, Error, Freeze, GraphOutputs, Kind, MemoryFormat, Module, Tensor, nn};
 use resnet18::{ResNet18, weights};
 use zoo::{BertModel, Gpt2, MobileNetV2, ResNet50, VitB16};
@@ -82,6 +84,31 @@ pub enum Quantized {
     Static,
     /// Linear layers, by parameters of each call's input.
     Dynamic,
+}
+
+/// Fewer bits than the dtype's, without calibration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Bits {
+    /// Weights of 8 bits
+    WeightsInt8,
+    /// Weights of 4 bits, in groups of 128
+    WeightsInt4,
+    /// Products of integers of 8 bits
+    DynamicInt8,
+    /// Products of floats of 8 bits
+    DynamicFloat8,
+}
+
+impl Bits {
+    fn applied(bits: Option<Self>, options: Freeze) -> Freeze {
+        match bits {
+            None => options,
+            Some(Bits::WeightsInt8) => options.quantize_weights(WeightFormat::Int8),
+            Some(Bits::WeightsInt4) => options.quantize_weights(WeightFormat::Int4 { group: 128 }),
+            Some(Bits::DynamicInt8) => options.quantize_dynamic(DynamicFormat::Int8),
+            Some(Bits::DynamicFloat8) => options.quantize_dynamic(DynamicFormat::Float8),
+        }
+    }
 }
 
 /// How many batches a model is calibrated on; the i-th is the input under the name `calib{i}`.
@@ -171,10 +198,17 @@ impl Model {
         (vs, net)
     }
 
-    /// One of the model's forwards in the dtype `kind`, and how long it took to freeze it (nothing for eager).
-    pub fn forward(&self, variant: Variant, device: Device, kind: Kind) -> Result<(Forward, Duration), Error> {
+    /// One of the model's forwards in the dtype `kind`, frozen with fewer bits if so, and how long it took to freeze it
+    /// (nothing for eager).
+    pub fn forward(
+        &self,
+        variant: Variant,
+        device: Device,
+        kind: Kind,
+        bits: Option<Bits>,
+    ) -> Result<(Forward, Duration), Error> {
         let (mut vs, net) = self.load(device);
-        let Some(options) = variant.options().map(|options| options.kind(kind)) else {
+        let Some(options) = variant.options().map(|options| Bits::applied(bits, options.kind(kind))) else {
             vs.set_kind(kind);
             let graph = (variant == Variant::Interpreted).then(|| net.graph()).transpose()?;
             return Ok((graph.map_or_else(|| net.eager(), interpreted), Duration::ZERO));
@@ -281,7 +315,7 @@ mod tests {
     fn all_forwards_agree() -> Result<(), Error> {
         for model in MODELS {
             let xs = model.input.batch(1, Device::Cpu, Kind::Float);
-            let run = |variant| model.forward(variant, Device::Cpu, Kind::Float)?.0(&xs);
+            let run = |variant| model.forward(variant, Device::Cpu, Kind::Float, None)?.0(&xs);
             let eager = run(Variant::Eager)?;
             for variant in [Variant::Frozen, Variant::FrozenGraph, Variant::Interpreted] {
                 let largest = (&eager - &run(variant)?).abs().max().double_value(&[]);

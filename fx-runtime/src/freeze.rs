@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tch::{Device, Kind};
 
-use crate::qparams::{QParamsFile, WeightFormat};
+use crate::qparams::{DynamicFormat, QParamsFile, WeightFormat};
 
 /// Order of the axes in memory that convolutions work in.
 ///
@@ -68,6 +68,7 @@ pub struct Freeze {
     pub(crate) graph_outputs: GraphOutputs,
     pub(crate) graph_limit: usize,
     pub(crate) weights: Option<WeightFormat>,
+    pub(crate) dynamic: Option<DynamicFormat>,
     pub(crate) qparams: Option<Arc<QParamsFile>>,
 }
 
@@ -85,6 +86,7 @@ impl Default for Freeze {
             graph_outputs: GraphOutputs::default(),
             graph_limit: 16,
             weights: None,
+            dynamic: None,
             qparams: None,
         }
     }
@@ -164,7 +166,8 @@ impl Freeze {
     /// Computes on codes of eight bits where these parameters are: those that [`Prepared::convert`] of this model yields.
     ///
     /// It is the graph that [`quantize`](crate::quant::quantize) makes of the model, frozen for the CPU and shared between
-    /// threads; what has no kernel on codes is computed in f32. `save` writes the codes. Parameters of another graph are
+    /// threads; what has no kernel on codes is computed in f32. On a GPU, which has no such kernels, values and weights are
+    /// rounded alike and computed with as floats: the numbers of the quantized model, slower than without this. `save` writes the codes. Parameters of another graph are
     /// refused, and a model whose inputs and results are more than tensors, numbers and tuples of them.
     ///
     /// [`Prepared::convert`]: crate::quant::Prepared::convert
@@ -173,16 +176,34 @@ impl Freeze {
         Self { qparams: Some(Arc::new(qparams.clone())), ..self }
     }
 
-    /// Keeps the weights of linear layers and of products with a matrix of the model, and the tables of embeddings, as integers
-    /// of eight or four bits, or as floats of 16; activations stay as they are.
+    /// Keeps the weights of linear layers and of products with a matrix of the model, and in f32 the tables of embeddings, as
+    /// integers of eight or four bits, or as floats of 8 or 16; activations stay as they are.
     ///
-    /// On the CPU in f32 a layer then takes few rows in the time that it takes to read its weight, a half, a quarter or about
-    /// an eighth of what it was; elsewhere the weight is brought into f32 in each call. Weights of fewer than 65,536
-    /// numbers stay as they are, and those whose inputs do not fall into groups of four bits. `save` writes them so. What
-    /// is lost, [`quantize_weights`](crate::quant::quantize_weights) shows on a graph.
+    /// On the CPU in f32, and on CUDA of integers, a layer then takes few rows in the time that it takes to read its weight, a
+    /// half, a quarter or about an eighth of what it was; for more rows, and elsewhere, the weight is brought into floats in
+    /// each call. Weights of fewer than 65,536 numbers stay as they are, and those whose inputs do not fall into groups of
+    /// four bits. `save` writes them so. What is lost, [`quantize_weights`](crate::quant::quantize_weights) shows on a graph.
     #[must_use]
     pub fn quantize_weights(self, format: WeightFormat) -> Self {
         Self { weights: Some(format), ..self }
+    }
+
+    /// Multiplies in eight bits in linear layers and in products with a matrix of the model: of the weight, and of each row
+    /// that comes in, with a scale of its own at each call.
+    ///
+    /// Integers are multiplied on the CPU in f32 (oneDNN; fast where the CPU has VNNI) and on CUDA, floats of eight bits on CUDA
+    /// from compute capability 8.9 on; elsewhere the same numbers are computed by operators on floats, slower than without
+    /// this. Weights of fewer than 65,536 numbers (on CUDA 4,194,304) stay as they are, and those of which a side is no multiple
+    /// of 16. `save` writes the weights in eight bits. Together with [`Self::quantize_weights`] it is the latter that embeddings follow.
+    ///
+    /// ```
+    /// use fx_runtime::{Freeze, Kind, quant::DynamicFormat};
+    ///
+    /// let options = Freeze::new().kind(Kind::BFloat16).quantize_dynamic(DynamicFormat::Float8);
+    /// ```
+    #[must_use]
+    pub fn quantize_dynamic(self, format: DynamicFormat) -> Self {
+        Self { dynamic: Some(format), ..self }
     }
 
     /// Records a forward as a CUDA graph for each shape of inputs, at its first call or by `warm_up` of the frozen type.

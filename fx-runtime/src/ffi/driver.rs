@@ -80,13 +80,19 @@ fn open(path: &Path) -> Result<Driver, String> {
 impl Driver {
     /// `sm_90`.
     pub(crate) fn architecture(&self, device: usize) -> Result<String, String> {
+        let [major, minor] = self.capability(device)?;
+        Ok(format!("sm_{major}{minor}"))
+    }
+
+    /// The compute capability, major and minor.
+    pub(crate) fn capability(&self, device: usize) -> Result<[c_int; 2], String> {
         let device = self.handle(device)?;
         let mut capability = [0; 2];
         for (value, attribute) in capability.iter_mut().zip(CAPABILITY) {
             // SAFETY: the callee writes one integer.
             self.check(unsafe { (self.attribute)(&raw mut *value, attribute, device) })?;
         }
-        Ok(format!("sm_{}{}", capability[0], capability[1]))
+        Ok(capability)
     }
 
     fn handle(&self, device: usize) -> Result<c_int, String> {

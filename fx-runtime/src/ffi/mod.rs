@@ -26,6 +26,7 @@ mod cublaslt;
 pub(crate) mod cuda;
 pub(crate) mod cuda_graph;
 pub(crate) mod driver;
+pub(crate) mod eight_bits;
 mod entry;
 mod epilogue;
 mod gemm_unpacked;
@@ -55,7 +56,7 @@ mod winograd;
 
 pub(crate) use amx::{Amx, SplitMatrix};
 pub(crate) use buffer::release_freed;
-pub(crate) use coded::{ByteWeight, HalfByteWeight, ShortWeight};
+pub(crate) use coded::{ByteWeight, DeviceCodes, HalfByteWeight, ShortWeight};
 pub(crate) use convolution::{Geometry, PackedConv};
 pub(crate) use cublaslt::{LtActivation, LtWeight};
 pub(crate) use entry::{Presence, libtorch_version, presence};

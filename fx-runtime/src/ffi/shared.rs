@@ -35,6 +35,11 @@ impl Param {
         Ok(Self::new(copy))
     }
 
+    /// A second handle on the same memory.
+    pub(crate) fn handle(&self) -> Self {
+        Self::new(self.tensor().shallow_clone())
+    }
+
     /// The tensor, for where a function is wanted.
     pub fn tensor(&self) -> &Tensor {
         &self.0

@@ -37,7 +37,7 @@ use self::pack_cache::PackCache;
 use self::tune::{Clock, Tuning, Wall};
 use crate::cuda::{Example, Graphs};
 use crate::ffi::{PoolUser, cuda, release_freed};
-use crate::qparams::WeightFormat;
+use crate::qparams::{DynamicFormat, WeightFormat};
 use crate::{Error, Freeze, GraphReport, Module};
 
 /// Device, dtype and kernel choice of one frozen model.
@@ -52,6 +52,7 @@ pub struct Frame {
     non_finite: NonFinite,
     /// How weights of linear layers are kept, if as integers.
     weights: Option<WeightFormat>,
+    dynamic: Option<DynamicFormat>,
     graphs: Option<Arc<Graphs>>,
     /// Where layers are to measure their kernels.
     clock: Option<Arc<dyn Clock>>,
@@ -104,6 +105,7 @@ impl Frame {
             chosen: options.kind,
             non_finite: NonFinite::new(options.exact_nan),
             weights: options.weights,
+            dynamic: options.dynamic,
             graphs,
             clock: options.autotune.then(|| Arc::new(Wall(device)) as Arc<dyn Clock>),
             copies: Arc::default(),
@@ -124,6 +126,7 @@ impl Frame {
             chosen: self.chosen,
             non_finite: self.non_finite.clone(),
             weights: self.weights,
+            dynamic: self.dynamic,
             graphs: self.graphs.clone(),
             clock: self.clock.clone(),
             copies: Arc::default(),
@@ -244,9 +247,14 @@ impl Frame {
         self.non_finite.clone()
     }
 
-    /// How weights of linear layers are kept, if as integers.
+    /// How weights are kept, if in fewer bits.
     pub(crate) fn weight_format(&self) -> Option<WeightFormat> {
         self.weights
+    }
+
+    /// How linear layers multiply in eight bits, if they do.
+    pub(crate) fn dynamic_format(&self) -> Option<DynamicFormat> {
+        self.dynamic
     }
 
     /// The dtype that was asked for.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use tch::{TchError, Tensor};
 
-use self::kernel::{Kernel, by_lt, layer, lt_activation};
+use self::kernel::{Kernel, by_codes, by_lt, layer, lt_activation};
 use super::accepts::Accepts;
-use super::select::{LinearChoice, Rows};
+use super::select::{LinearChoice, LinearLayer, Rows};
 use super::{Activation, Frame, Leaf, fold};
 use crate::Error;
 use crate::ffi::{Facts, MAX_RANK};
@@ -15,7 +15,7 @@ use crate::frame::Target;
 use crate::frame::non_finite::NonFinite;
 use crate::frame::tune::{Packed, Slot};
 use crate::nn::{self, BatchNorm};
-use crate::qparams::Coded;
+use crate::qparams::{Coded, DynamicFormat};
 use crate::saved::State;
 
 /// `act(x wᵀ + b)` over the last axis of an input of any rank from 1.
@@ -68,21 +68,29 @@ impl Linear {
         let shape = check_weight(&weight, bias.as_ref())?;
         let accepts = Accepts::new(1..=MAX_RANK, 0, shape[1], &weight)?;
         let non_finite = frame.non_finite();
-        let layer = layer(shape, bias.is_some(), &non_finite, shared.is_some(), act, frame.weight_format());
+        let (format, dynamic) = (frame.weight_format(), frame.dynamic_format());
+        let layer = layer(shape, bias.is_some(), &non_finite, shared.is_some(), act);
+        let layer = LinearLayer { format, dynamic, ..layer };
         let rows = match saved {
             Some(LinearChoice::Mkl(rows)) => Some(rows),
             _ => None,
         };
         // Other kernels would hold the weight a second time while they are measured, and what is shared for good.
-        let tuning = frame.tuning().filter(|_| !layer.shared && layer.coded().is_none());
+        let tuning = frame.tuning().filter(|_| !layer.shared && !layer.is_quantized(weight.device()));
         let kernel = Slot::choose(tuning, saved, &frame.target_of(&weight)?.linear(layer, rows), |choice| {
             Kernel::pack(choice, &weight, bias.as_ref(), shared.as_ref())
         })?;
         Ok(Self { kernel: Arc::new(kernel), act, non_finite, accepts, shape, apart: None })
     }
 
-    /// The same with a weight that is integers already.
-    fn pack_codes(frame: &Frame, coded: &Coded, bias: Option<&Tensor>, act: Activation) -> Result<Self, Error> {
+    /// The same with a weight that has been rounded, and rows that are if a format says so.
+    fn pack_codes(
+        frame: &Frame,
+        coded: &Coded,
+        bias: Option<&Tensor>,
+        act: Activation,
+        dynamic: Option<DynamicFormat>,
+    ) -> Result<Self, Error> {
         let _no_grad = tch::no_grad_guard();
         let bias = bias.map(|bias| frame.place(bias)).transpose()?;
         let format = Some(coded.format);
@@ -90,9 +98,11 @@ impl Linear {
         let shape = check_weight(&dense, bias.as_ref())?;
         let accepts = Accepts::new(1..=MAX_RANK, 0, shape[1], &dense)?;
         let non_finite = frame.non_finite();
-        let layer = layer(shape, bias.is_some(), &non_finite, false, act, format);
+        let layer = LinearLayer { format, dynamic, ..layer(shape, bias.is_some(), &non_finite, false, act) };
         let choices = frame.target_of(&dense)?.linear(layer, None);
-        let kernel = Slot::choose(None, None, &choices, |choice| Kernel::pack_codes(choice, coded, bias.as_ref()))?;
+        let kernel = Slot::choose(None, None, &choices, |choice| {
+            Kernel::pack_codes(choice, coded, bias.as_ref(), frame.kind())
+        })?;
         Ok(Self { kernel: Arc::new(kernel), act, non_finite, accepts, shape, apart: None })
     }
 
@@ -191,7 +201,7 @@ impl Linear {
     /// The layer by the other kernels that can compute it.
     fn others(&self, kernel: &Kernel, target: &Target, rows: Rows) -> Result<Vec<Kernel>, Error> {
         let (weight, bias) = kernel.dense()?;
-        let layer = layer(self.shape, bias.is_some(), &self.non_finite, false, self.act, None);
+        let layer = layer(self.shape, bias.is_some(), &self.non_finite, false, self.act);
         let choices = target.linear(layer, Some(rows)).into_iter().filter(|&choice| choice != kernel.choice());
         Ok(choices.filter_map(|choice| Kernel::pack(choice, &weight, bias.as_ref(), None).ok().flatten()).collect())
     }
@@ -234,6 +244,12 @@ impl Linear {
                 let act = lt_activation(self.act, self.act.may_fuse(&self.non_finite));
                 return Ok(by_lt(packed, x, &self.result_sizes(facts), Some(other), act)?);
             }
+            Kernel::Dynamic(matrix) if same => {
+                let (fused, rest) = lt_activation(self.act, self.act.may_fuse(&self.non_finite));
+                if let Some(y) = matrix.fused(x, &self.result_sizes(facts), Some(other), fused)? {
+                    return Ok(rest.apply(y)?);
+                }
+            }
             Kernel::Matrix(matrix) if same && !facts.sizes().contains(&0) => {
                 return Ok(matrix.run(x, &self.result_sizes(facts), Some(other), self.act)?);
             }
@@ -263,6 +279,14 @@ impl Linear {
             }
             Kernel::CublasLt { plain, transposed } if act == self.act && act.may_fuse(&self.non_finite) => {
                 plain.cublas(x, transposed, &self.result_sizes(facts), act)
+            }
+            Kernel::Coded { codes, bias } => by_codes(codes, bias.as_deref(), x, &self.result_sizes(facts), act),
+            Kernel::Dynamic(matrix) => {
+                let (fused, rest) = lt_activation(act, act.may_fuse(&self.non_finite));
+                match matrix.fused(x, &self.result_sizes(facts), None, fused)? {
+                    Some(y) => rest.apply(y),
+                    None => act.apply(matrix.run(x, &self.result_sizes(facts))?),
+                }
             }
             Kernel::Dequantized { coded, bias } => {
                 let weight = coded.dense().map_err(|error| TchError::Torch(error.to_string()))?;

@@ -46,6 +46,7 @@ impl PackedMatrix {
     /// Packs integers; none where this CPU has no registers for them, or the shape does not fit those.
     pub(crate) fn for_codes(coded: &Coded, bias: Option<&Tensor>) -> Result<Option<Self>, TchError> {
         let weight = match (&coded.scale, &coded.zero_point) {
+            _ if coded.format == WeightFormat::Float8 => None,
             (Some(scale), None) => ByteWeight::new(&coded.codes, scale)?.map(Weight::Bytes),
             (Some(scale), Some(zero)) => HalfByteWeight::new(&coded.codes, scale, zero)?.map(Weight::HalfBytes),
             (None, _) => ShortWeight::new(&coded.codes)?.map(Weight::Shorts),

@@ -18,6 +18,7 @@ impl Frame {
             autotune: self.tuning().is_some(),
             exact_nan: self.non_finite().is_set(),
             weights: self.weight_format(),
+            dynamic: self.dynamic_format(),
             ..Freeze::new()
         }
     }

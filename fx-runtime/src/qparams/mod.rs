@@ -17,4 +17,4 @@ pub(crate) use self::file::fault;
 pub use self::params::{QParams, ZeroPoint};
 pub(crate) use self::params::{Rule, calculate_qparams, wrapped};
 pub(crate) use self::weight::Coded;
-pub use self::weight::WeightFormat;
+pub use self::weight::{DynamicFormat, WeightFormat};

@@ -23,15 +23,53 @@ pub enum WeightFormat {
     F16,
     /// `bf16`.
     Bf16,
+    /// A float of eight bits each (`e4m3fn`), and a scale for each output channel, so that its largest weight is 448.
+    Float8,
 }
+
+/// How linear layers multiply in eight bits: the weight is rounded when the model is frozen, with a scale for each output
+/// channel, and each row of what comes in at each call, with a scale of its own.
+///
+/// Source: torchao's `Int8DynamicActivationInt8WeightConfig` and `Float8DynamicActivationFloat8WeightConfig` by rows, both with
+/// symmetric activations. `quant::QConfig::dynamic` is PyTorch's own, whose activations have a zero point and one scale for all
+/// rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DynamicFormat {
+    /// Integers from -127 to 127.
+    Int8,
+    /// Floats of eight bits (`e4m3fn`).
+    Float8,
+}
+
+impl DynamicFormat {
+    /// How the weight is kept.
+    pub(crate) fn weight(self) -> WeightFormat {
+        match self {
+            DynamicFormat::Int8 => WeightFormat::Int8,
+            DynamicFormat::Float8 => WeightFormat::Float8,
+        }
+    }
+}
+
+impl fmt::Display for DynamicFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            DynamicFormat::Int8 => "dynamic int8",
+            DynamicFormat::Float8 => "dynamic float8",
+        })
+    }
+}
+
+/// The largest float of eight bits.
+const LARGEST_FLOAT8: f64 = 448.0;
 
 /// A weight `[out, in]` in fewer bits.
 #[derive(Debug)]
 pub(crate) struct Coded {
     pub(crate) format: WeightFormat,
-    /// `i8[out, in]`; of four bits `u8[out, in / 2]`, the first of two in the low half; or floats of 16 bits `[out, in]`.
+    /// `i8[out, in]`; of four bits `u8[out, in / 2]`, the first of two in the low half; or floats of 8 or 16 bits `[out, in]`.
     pub(crate) codes: Param,
-    /// `f32[out]`, or `f32[out, in / group, 1]`; none of floats.
+    /// `f32[out]`, or `f32[out, in / group, 1]`; none of floats of 16 bits.
     pub(crate) scale: Option<Param>,
     /// `f32[out, in / group, 1]`, of four bits alone.
     pub(crate) zero_point: Option<Param>,
@@ -41,7 +79,7 @@ impl WeightFormat {
     /// Returns whether a row of so many weights can be kept so.
     pub(crate) fn takes(self, columns: i64) -> bool {
         match self {
-            WeightFormat::Int8 | WeightFormat::F16 | WeightFormat::Bf16 => true,
+            WeightFormat::Int8 | WeightFormat::F16 | WeightFormat::Bf16 | WeightFormat::Float8 => true,
             WeightFormat::Int4 { group } => group >= 2 && group % 2 == 0 && columns % group == 0,
         }
     }
@@ -51,7 +89,7 @@ impl WeightFormat {
         let (dtype, scheme) = match self {
             WeightFormat::Int8 => (DType::QInt8, QScheme::PerChannelSymmetric),
             WeightFormat::Int4 { .. } => (DType::QUInt4x2, QScheme::PerChannelAffineFloatQParams),
-            WeightFormat::F16 | WeightFormat::Bf16 => return None,
+            WeightFormat::F16 | WeightFormat::Bf16 | WeightFormat::Float8 => return None,
         };
         let range = dtype.range(false);
         Some(Rule { dtype, scheme, range, is_custom_range: false, eps: f32::EPSILON, axis: Some(0) })
@@ -65,6 +103,7 @@ impl fmt::Display for WeightFormat {
             WeightFormat::Int4 { group } => write!(f, "int4 weights in groups of {group}"),
             WeightFormat::F16 => f.write_str("f16 weights"),
             WeightFormat::Bf16 => f.write_str("bf16 weights"),
+            WeightFormat::Float8 => f.write_str("float8 weights"),
         }
     }
 }
@@ -86,7 +125,7 @@ impl Coded {
             return Err(Error::Quantization { site: "weight".to_owned(), reason });
         }
         let weight = weight.f_contiguous()?;
-        let Some(rule) = format.rule() else { return Self::in_short_floats(&weight, format) };
+        let Some(rule) = format.rule() else { return Self::in_floats(&weight, format) };
         let channels = match format {
             WeightFormat::Int4 { group } => weight.f_view([-1, group])?,
             _ => weight,
@@ -103,7 +142,7 @@ impl Coded {
             ZeroPoint::Int(_) => None,
         };
         let codes = match format {
-            WeightFormat::Int8 | WeightFormat::F16 | WeightFormat::Bf16 => codes,
+            WeightFormat::Int8 | WeightFormat::F16 | WeightFormat::Bf16 | WeightFormat::Float8 => codes,
             WeightFormat::Int4 { .. } => {
                 let pairs = codes.f_view([rows, columns / 2, 2])?;
                 let high = pairs.f_select(2, 1)?.f_bitwise_left_shift_tensor_scalar(4)?;
@@ -113,24 +152,33 @@ impl Coded {
         Ok(Self::of_parts(codes, Some(each(&of.scale)?), zero_point))
     }
 
-    /// Rounds a weight to floats of 16 bits.
-    fn in_short_floats(weight: &Tensor, format: WeightFormat) -> Result<Self> {
-        let kind = if format == WeightFormat::F16 { Kind::Half } else { Kind::BFloat16 };
-        let rounded = weight.f_to_kind(kind)?;
-        if rounded.f_isfinite()?.f_all()?.f_int64_value(&[])? == 0 {
+    /// Rounds a weight to floats of 16 bits, or of eight with scales.
+    fn in_floats(weight: &Tensor, format: WeightFormat) -> Result<Self> {
+        let (rounded, scale) = match format {
+            WeightFormat::F16 => (weight.f_to_kind(Kind::Half)?, None),
+            WeightFormat::Float8 => {
+                let most = weight.f_abs()?.f_amax([1i64].as_slice(), false)?;
+                let scale = most.f_div_scalar(LARGEST_FLOAT8)?.f_clamp_min(f64::from(f32::MIN_POSITIVE))?;
+                let scaled = weight.f_div(&scale.f_unsqueeze(1)?)?.f_clamp(-LARGEST_FLOAT8, LARGEST_FLOAT8)?;
+                (scaled.f_to_kind(Kind::Float8e4m3fn)?, Some(scale))
+            }
+            _ => (weight.f_to_kind(Kind::BFloat16)?, None),
+        };
+        if rounded.f_to_kind(Kind::Float)?.f_isfinite()?.f_all()?.f_int64_value(&[])? == 0 {
             let (low, high) = (weight.f_min()?.f_double_value(&[])?, weight.f_max()?.f_double_value(&[])?);
             let reason = format!("it reaches from {low} to {high}, which {format} do not hold");
             return Err(Error::Quantization { site: "weight".to_owned(), reason });
         }
-        Ok(Self::of_parts(rounded, None, None))
+        Ok(Self::of_parts(rounded, scale, None))
     }
 
-    /// Integers with their scales and, of four bits, zero points, or floats without them; see the fields.
+    /// Codes with their scales and, of four bits, zero points, or floats without them; see the fields.
     pub(crate) fn of_parts(codes: Tensor, scale: Option<Tensor>, zero_point: Option<Tensor>) -> Self {
         let columns = 2 * codes.size().last().copied().unwrap_or(0);
         let format = match (&scale, &zero_point) {
             (None, _) if codes.kind() == Kind::Half => WeightFormat::F16,
             (None, _) => WeightFormat::Bf16,
+            (Some(_), None) if codes.kind() == Kind::Float8e4m3fn => WeightFormat::Float8,
             (Some(_), None) => WeightFormat::Int8,
             (Some(scale), Some(_)) => {
                 WeightFormat::Int4 { group: columns / scale.size().get(1).copied().unwrap_or(1).max(1) }

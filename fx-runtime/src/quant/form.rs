@@ -4,6 +4,7 @@ use std::fmt;
 
 use tch::{Device, Kind};
 
+use super::reference::simulated;
 use super::{Prepared, PreparedQat, QConfigMapping, QEngine, prepare, prepare_qat, quantize};
 use crate::frame::Frame;
 use crate::graph_module::SharedGraph;
@@ -58,11 +59,11 @@ pub enum Form<K> {
 }
 
 impl<K> Form<K> {
-    /// The graph on codes, if the options have parameters for it.
+    /// The graph on codes, if the options have parameters for it; on a GPU the same numbers on floats.
     ///
     /// # Errors
     ///
-    /// [`Error::Quantization`] if they are another graph's; [`Error::Unsupported`] elsewhere than in f32 on the CPU, and
+    /// [`Error::Quantization`] if they are another graph's; [`Error::Unsupported`] on the CPU in another dtype than f32, and
     /// where the graph has a part that threads cannot share.
     pub fn quantized(
         frame: &Frame,
@@ -70,9 +71,12 @@ impl<K> Form<K> {
         graph: impl FnOnce() -> Result<GraphModule>,
     ) -> Result<Option<Self>> {
         let Some(qparams) = &options.qparams else { return Ok(None) };
-        check_frame(frame)?;
+        if frame.device() == Device::Cpu {
+            check_frame(frame)?;
+        }
         let float = Freeze { qparams: None, ..options.clone() };
-        let frozen = quantize(&graph()?, qparams)?.freeze(&float)?;
+        let rounded = if frame.device() == Device::Cpu { quantize } else { simulated };
+        let frozen = rounded(&graph()?, qparams)?.freeze(&float)?;
         Ok(Some(Self::Quantized(frozen.shared()?)))
     }
 }

@@ -60,5 +60,5 @@ pub use self::qat::{PreparedQat, prepare_qat};
 pub use self::sites::Site;
 pub use self::weight_only::{WeightOnlyEmbedding, WeightOnlyLinear, quantize_weights};
 pub use crate::qparams::{
-    DType, Equalization, QEngine, QParams, QParamsFile, QScheme, QuantRange, WeightFormat, ZeroPoint,
+    DType, DynamicFormat, Equalization, QEngine, QParams, QParamsFile, QScheme, QuantRange, WeightFormat, ZeroPoint,
 };

@@ -7,9 +7,9 @@ use std::rc::Rc;
 
 use fx_ir::{Arg, Graph, NodeId, Op, OpId, Origin, Type};
 
-use super::sites::{Placed, Site, WeightSite};
-use super::{DType, Equalization, Prepared, QParams, QParamsFile, weighted};
-use super::{bias_correction, patterns};
+use super::sites::{self, Placed, Site, WeightSite};
+use super::{DType, Equalization, Prepared, QConfigMapping, QParams, QParamsFile};
+use super::{bias_correction, equalization, patterns, weighted};
 use crate::graph_module::{GraphModule, Submodule};
 use crate::{Error, Result};
 
@@ -20,8 +20,38 @@ impl Prepared {
     ///
     /// [`Error::Quantization`] if the parameters are another graph's, or lack a site or a weight.
     pub fn reference(&self, qparams: &QParamsFile) -> Result<GraphModule> {
-        reference(self.module.shallow_clone(), (&self.placed, self.equalization()), self.fingerprint(), qparams)
+        let module = self.module.shallow_clone();
+        reference(module, (&self.placed, self.equalization()), self.fingerprint(), (qparams, Rounding::ByTensors))
     }
+}
+
+/// The graph of a live model in which values and weights are rounded as the parameters say and all ops compute on floats, on
+/// any device: what stands in for kernels on codes where there are none.
+///
+/// # Errors
+///
+/// [`Error::Quantization`] if the parameters are another graph's, or name what is none of its values.
+pub(super) fn simulated(module: &GraphModule, qparams: &QParamsFile) -> Result<GraphModule> {
+    let own = QParamsFile::fingerprint(module.graph());
+    let mut folded = patterns::folded(module)?;
+    equalization::equalize(&mut folded, &qparams.equalization)?;
+    // Every site that there may be: which of them are rounded, the file says.
+    let mut placed = sites::place(&folded, &QConfigMapping::for_engine(qparams.engine), qparams.engine)?;
+    placed.sites.retain(|site| qparams.sites.contains_key(&site.name));
+    if let Some(name) = qparams.sites.keys().find(|&name| placed.sites.iter().all(|site| site.name != *name)) {
+        let reason = "it is no value of this graph that is quantized".to_owned();
+        return Err(Error::Quantization { site: name.clone(), reason });
+    }
+    reference(folded, (&placed, &qparams.equalization), &own, (qparams, Rounding::InOneOp))
+}
+
+/// How a value is rounded.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rounding {
+    /// By libtorch's quantized tensors, where these have the range.
+    ByTensors,
+    /// By one op on floats, as fake quantization does; the numbers are the same.
+    InOneOp,
 }
 
 /// The reference form of a graph with batch norms folded and factors brought in, whose own fingerprint is `own`.
@@ -29,7 +59,7 @@ pub(super) fn reference(
     mut module: GraphModule,
     (placed, equalization): (&Placed, &[Equalization]),
     own: &str,
-    qparams: &QParamsFile,
+    (qparams, rounding): (&QParamsFile, Rounding),
 ) -> Result<GraphModule> {
     if let Some(reason) = qparams.mismatch(&module.graph().name, own) {
         return Err(Error::Quantization { site: module.graph().name.clone(), reason });
@@ -41,7 +71,7 @@ pub(super) fn reference(
     bias_correction::correct(&mut module, qparams)?;
     for site in &placed.sites {
         let of = qparams.sites.get(&site.name).ok_or_else(|| missing(&site.name))?;
-        quantize_value(module.graph_mut(), site, of)?;
+        quantize_value(module.graph_mut(), site, of, rounding)?;
     }
     for site in &placed.weights {
         if let Some(of) = qparams.weights.get(&site.path) {
@@ -57,7 +87,7 @@ pub(super) fn missing(site: &str) -> Error {
 }
 
 /// Lets all that read the value read it after quantization and back.
-fn quantize_value(graph: &mut Graph, site: &Site, of: &QParams) -> Result<()> {
+fn quantize_value(graph: &mut Graph, site: &Site, of: &QParams, rounding: Rounding) -> Result<()> {
     let (scale, zero) = of.single().ok_or_else(|| missing(&site.name))?;
     let scale = Arg::Float(f64::from(scale));
     let kind = match of.dtype {
@@ -66,7 +96,7 @@ fn quantize_value(graph: &mut Graph, site: &Site, of: &QParams) -> Result<()> {
         DType::QInt32 => "Kind::QInt32",
     };
     let range = (of.quant_min, of.quant_max);
-    let is_whole = of.has_range_of_dtype() && of.dtype != DType::QUInt4x2;
+    let is_whole = rounding == Rounding::ByTensors && of.has_range_of_dtype() && of.dtype != DType::QUInt4x2;
     let value = Arg::Node(site.node);
     let (first, last) = if is_whole {
         let args = vec![value, scale, Arg::Int(zero), Arg::Path(kind.to_owned())];
@@ -114,4 +144,47 @@ fn quantize_weight(module: &mut GraphModule, site: &WeightSite, of: &QParams) ->
     };
     module.put_submodule(path, Rc::clone(&quantized));
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use tch::{Device, Kind, Tensor};
+
+    use super::super::{QEngine, prepare};
+    use super::*;
+    use crate::graph_module::{Value, value};
+    use crate::instance::Tracer;
+    use crate::nn;
+
+    fn run(module: &GraphModule, xs: &Tensor) -> Tensor {
+        let Ok(Value::Tensor(ys)) = module.run(&[value(xs)]) else { panic!("one tensor") };
+        ys.shallow_clone()
+    }
+
+    #[test]
+    fn what_is_simulated_has_the_numbers_of_the_reference() -> Result<()> {
+        let vs = nn::VarStore::new(Device::Cpu);
+        let [first, second] =
+            ["first", "second"].map(|name| nn::linear(vs.root() / name, 64, 64, nn::LinearConfig::default()));
+        let mut t = Tracer::new("net");
+        let xs = t.input("xs", true);
+        let hidden = t.module("first", &first, &[&xs], "src/net.rs:1");
+        let ys = t.module("second", &second, &[&hidden], "src/net.rs:2");
+        let net: GraphModule = t.finish(&[&ys])?;
+        let xs = Tensor::randn([8, 64], (Kind::Float, Device::Cpu));
+        // The second layer stays in floats, so that its result is no site.
+        let mapping = QConfigMapping::for_engine(QEngine::Fx).module_name("second", None);
+        let mut observed = prepare(&net, &mapping, QEngine::Fx)?;
+        observed.forward(&[value(&xs)])?;
+        let mut qparams = observed.convert()?;
+        let (found, wanted) = (run(&simulated(&net, &qparams)?, &xs), run(&observed.reference(&qparams)?, &xs));
+        assert!(found.allclose(&wanted, 1e-6, 1e-6, false), "{found}{wanted}");
+        assert_ne!(found, run(&net, &xs), "it is rounded");
+
+        let of = qparams.sites["xs"].clone();
+        qparams.sites.insert("third".to_owned(), of);
+        let refused = simulated(&net, &qparams).map(drop).expect_err("a name of nothing").to_string();
+        assert!(refused.contains("third"), "{refused}");
+        Ok(())
+    }
 }

@@ -101,11 +101,12 @@ impl Stored {
     }
 }
 
-const DTYPES: [(Kind, Dtype); 10] = [
+const DTYPES: [(Kind, Dtype); 11] = [
     (Kind::Float, Dtype::F32),
     (Kind::Double, Dtype::F64),
     (Kind::Half, Dtype::F16),
     (Kind::BFloat16, Dtype::BF16),
+    (Kind::Float8e4m3fn, Dtype::F8_E4M3),
     (Kind::Int64, Dtype::I64),
     (Kind::Int, Dtype::I32),
     (Kind::Int16, Dtype::I16),

@@ -18,7 +18,10 @@ macro_rules! attentions {
 
 /// Eager against frozen under a mask.
 macro_rules! agree {
-    ($model:ident, $mask:expr) => {{
+    ($model:ident, $mask:expr) => {
+        agree!($model, $mask, 1e-5)
+    };
+    ($model:ident, $mask:expr, $tolerance:expr) => {{
         let vs = nn::VarStore::new(values::device());
         let model = {
             let _alone = values::chance();
@@ -32,7 +35,7 @@ macro_rules! agree {
         assert_eq!(found.size(), eager.size());
         assert_eq!(found.isnan(), eager.isnan(), "{found}\n{eager}");
         let [found, eager] = [found, eager].map(|result| result.nan_to_num(0.0, None, None));
-        assert!(found.allclose(&eager, 1e-5, 1e-6, false), "{found}\n{eager}");
+        assert!(found.allclose(&eager, $tolerance, $tolerance / 10.0, false), "{found}\n{eager}");
     }};
 }
 
@@ -93,8 +96,10 @@ fn added_or_missing() {
 fn zeros_and_ones() {
     assert_eq!(attentions!("Extended"), 1);
     let seen = Tensor::from_slice2(&[[1i64, 1, 1, 0, 0], [0, 0, 0, 0, 0]]).to_device(values::device());
+    // A score that -10000 is added to keeps three digits behind the point, and a GPU's kernel does not round it there.
+    let tolerance = if values::device().is_cuda() { 1e-2 } else { 1e-5 };
     for seen in [seen.shallow_clone(), seen.ones_like()] {
-        agree!(Extended, &seen);
-        agree!(Extended, &seen.to_kind(Kind::Bool));
+        agree!(Extended, &seen, tolerance);
+        agree!(Extended, &seen.to_kind(Kind::Bool), tolerance);
     }
 }

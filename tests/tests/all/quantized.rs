@@ -9,7 +9,7 @@ use resnet18::ResNet18;
 
 use crate::folder::Folder;
 use crate::subject::model;
-use crate::values::{self, tensor};
+use crate::values::{self, device, tensor};
 
 /// Where there are no kernels on codes all stays in floats, and there is nothing to be looked at.
 fn has_kernels() -> bool {
@@ -18,6 +18,20 @@ fn has_kernels() -> bool {
         eprintln!("skipped: {reason}");
     }
     known.is_ok()
+}
+
+/// Whether the models are on a GPU, which has no kernels on codes.
+fn is_elsewhere() -> bool {
+    let is_elsewhere = device() != Device::Cpu;
+    if is_elsewhere {
+        eprintln!("skipped: kernels on codes are the CPU's");
+    }
+    is_elsewhere
+}
+
+/// Frozen or loaded to where the models are.
+fn here() -> Freeze {
+    Freeze::new().device(device())
 }
 
 fn images() -> Tensor {
@@ -36,6 +50,9 @@ fn calibrated(net: &Residual) -> QParamsFile {
 #[test]
 fn a_frozen_type_computes_on_codes() {
     let (net, xs) = (model::<Residual>(Kind::Float), images());
+    if is_elsewhere() {
+        return;
+    }
     let qparams = calibrated(&net);
     let frozen = net.freeze(&Freeze::new().quantize(&qparams)).expect("it freezes");
     let float = net.freeze(&Freeze::new()).expect("it freezes").forward_t(&xs, false);
@@ -52,8 +69,33 @@ fn a_frozen_type_computes_on_codes() {
     assert!(frozen.try_forward_t(&xs, true).is_err(), "training");
 }
 
+/// On a GPU values and weights are rounded alike, and floats are computed with.
+#[test]
+fn a_gpu_computes_the_same_on_floats() {
+    if device() == Device::Cpu {
+        eprintln!("skipped: FX_TEST_DEVICE is not `cuda`");
+        return;
+    }
+    let (net, xs) = (model::<Residual>(Kind::Float), images());
+    let mut observed = net.prepare(&QConfigMapping::for_engine(QEngine::Fx)).expect("it has a graph");
+    observed.forward(&xs).expect("it runs");
+    let qparams = observed.convert().expect("all sites saw data");
+    let reference = observed.reference(&qparams).expect("its own parameters");
+    let Value::Tensor(wanted) = reference.run(&[value(&xs)]).expect("it runs") else { panic!("one tensor") };
+    let float = net.freeze(&Freeze::new()).expect("it freezes").forward_t(&xs, false);
+    for (kind, decibels) in [(Kind::Float, 35.0), (Kind::Half, 30.0)] {
+        let frozen = net.freeze(&Freeze::new().kind(kind).quantize(&qparams)).expect("it freezes");
+        let ys = frozen.try_forward_t(&xs.to_kind(kind), false).expect("it runs").to_kind(Kind::Float);
+        let (found, lost) = (sqnr(&wanted, &ys).expect("one shape"), sqnr(&float, &ys).expect("one shape"));
+        assert!(found > decibels && lost > 25.0 && lost < 60.0, "{kind:?}: {found} dB, {lost} dB");
+    }
+}
+
 #[test]
 fn threads_share_it() {
+    if is_elsewhere() {
+        return;
+    }
     let net = model::<Residual>(Kind::Float);
     let frozen = net.freeze(&Freeze::new().quantize(&calibrated(&net))).expect("it freezes");
     let wanted = frozen.forward_t(&images(), false);
@@ -68,6 +110,9 @@ fn threads_share_it() {
 
 #[test]
 fn what_is_saved_comes_back() {
+    if is_elsewhere() {
+        return;
+    }
     let folder = Folder::new();
     let net = model::<Residual>(Kind::Float);
     let qparams = calibrated(&net);
@@ -89,6 +134,9 @@ fn what_is_saved_comes_back() {
 /// The file has a quarter of the bytes, and what it has less a process has less in memory.
 #[test]
 fn codes_are_a_quarter() {
+    if is_elsewhere() {
+        return;
+    }
     if !has_kernels() {
         return;
     }
@@ -171,10 +219,44 @@ fn weights_alone() {
         assert!(ys.allclose(&composed, 1e-4, 1e-4, false), "{format}");
         let path = folder.join("weights.safetensors");
         frozen.save(&path).expect("it is saved");
-        let loaded = dense::ActivationsFrozen::load(&path, &Freeze::new()).expect("it is loaded");
+        let loaded = dense::ActivationsFrozen::load(&path, &here()).expect("it is loaded");
         assert_eq!(loaded.forward(&xs), ys, "{format}");
         assert!(format!("{loaded:?}").contains(&format!("[256, 256], {format}")), "{loaded:?}");
     }
+}
+
+/// Rows in eight bits as well: the frozen type is the one in floats, and embeddings stay as they are.
+#[test]
+fn rows_in_eight_bits() {
+    if is_elsewhere() {
+        return;
+    }
+    use fx_runtime::quant::{DynamicFormat, WeightFormat};
+    let folder = Folder::new();
+    let net = model::<dense::Activations>(Kind::Float);
+    let xs = tensor(&[5, 256], 1.0);
+    let float = net.freeze(&Freeze::new()).expect("it freezes").forward(&xs);
+    for (format, decibels) in [(DynamicFormat::Int8, 33.0), (DynamicFormat::Float8, 24.0)] {
+        let frozen = net.freeze(&Freeze::new().quantize_dynamic(format)).expect("it freezes");
+        let ys = frozen.forward(&xs);
+        let found = sqnr(&float, &ys).expect("one shape");
+        assert!(found > decibels && found.is_finite(), "{format}: {found} dB");
+        let composed = Freeze::new().quantize_dynamic(format).backend(fx_runtime::Backend::Composed);
+        let composed = net.freeze(&composed).expect("it freezes").forward(&xs);
+        assert!(sqnr(&composed, &ys).expect("one shape") > decibels + 10.0, "{format}");
+        let path = folder.join("dynamic.safetensors");
+        frozen.save(&path).expect("it is saved");
+        let loaded = dense::ActivationsFrozen::load(&path, &here()).expect("it is loaded");
+        assert_eq!(loaded.forward(&xs), ys, "{format}");
+        assert!(format!("{loaded:?}").contains(&format!("{format}")), "{loaded:?}");
+        let nowhere = frozen.try_forward(&(&xs * f64::NAN)).expect("it runs");
+        assert!(bool::try_from(nowhere.isnan().all()).expect("one flag"), "{format}: what is no number stays none");
+    }
+    let bag = model::<dense::Bag>(Kind::Float);
+    let both = Freeze::new().quantize_dynamic(DynamicFormat::Int8);
+    let shown = |options: &Freeze| format!("{:?}", bag.freeze(options).expect("it freezes"));
+    assert!(!shown(&both).contains("Leaf(Embedding, int8"), "{}", shown(&both));
+    assert!(shown(&both.quantize_weights(WeightFormat::Int8)).contains("Leaf(Embedding, int8 weights)"));
 }
 
 /// A file of a table and a linear layer has a quarter of the bytes, or about an eighth: of four bits a group of 128 has two
@@ -184,7 +266,7 @@ fn tables_are_kept_as_integers_too() {
     use fx_runtime::quant::WeightFormat;
     let folder = Folder::new();
     let net = model::<dense::Bag>(Kind::Float);
-    let ids = Tensor::arange(12, (Kind::Int64, Device::Cpu)).view([3, 4]) * 79;
+    let ids = Tensor::arange(12, (Kind::Int64, device())).view([3, 4]) * 79;
     let saved = |options: &Freeze, name: &str| {
         let path = folder.join(name);
         let frozen = net.freeze(options).expect("it freezes");
@@ -206,16 +288,22 @@ fn tables_are_kept_as_integers_too() {
         assert!(bytes < share * whole, "{format}: {bytes} of {whole} bytes");
         let found = sqnr(&exact, &ys).expect("one shape");
         assert!(found > decibels && found.is_finite(), "{format}: {found} dB");
-        let loaded = dense::BagFrozen::load(&path, &Freeze::new()).expect("it is loaded");
+        let loaded = dense::BagFrozen::load(&path, &here()).expect("it is loaded");
         assert_eq!(loaded.forward(&ids), ys, "{format}");
         assert!(format!("{loaded:?}").contains(&format!("Leaf(Embedding, {format})")), "{loaded:?}");
-        assert!(loaded.try_forward(&(&ids + 1000)).is_err(), "a word that there is not");
+        // A GPU's assertion ends all work of the process.
+        if device() == Device::Cpu {
+            assert!(loaded.try_forward(&(&ids + 1000)).is_err(), "a word that there is not");
+        }
     }
 }
 
 /// What an input decides stays so: before it there are codes, and in its arms floats.
 #[test]
 fn decisions_are_kept() {
+    if is_elsewhere() {
+        return;
+    }
     let net = model::<dense::Decided>(Kind::Float);
     let mut observed = net.prepare(&QConfigMapping::for_engine(QEngine::Fx)).expect("it has a graph");
     let inputs = [1.0, -1.0].map(|sign| tensor(&[4, 32], 1.0).abs() * sign);
@@ -235,6 +323,9 @@ fn decisions_are_kept() {
 
 #[test]
 fn what_cannot_be_is_refused_by_name() {
+    if is_elsewhere() {
+        return;
+    }
     let net = model::<Residual>(Kind::Float);
     let qparams = calibrated(&net);
     let refused = |result: Result<(), fx_runtime::Error>| result.expect_err("a refusal").to_string();

@@ -58,7 +58,7 @@ fn embeddings() {
     let frozen = model::<dense::Tokens>(Kind::Float).frozen(&Freeze::new()).expect("it freezes");
     let path = folder.join("tokens.safetensors");
     dense::Tokens::save(&frozen, &path).expect("it is saved");
-    let loaded = dense::Tokens::load(&path, &Freeze::new()).expect("it is loaded");
+    let loaded = dense::Tokens::load(&path, &Freeze::new().device(device())).expect("it is loaded");
     let ids: Tensor = ids(&[2, 7], dense::Tokens::VOCABULARY);
     let [expected, found] = [&frozen, &loaded].map(|frozen| dense::Tokens::run(frozen, &ids).expect("it runs"));
     assert_eq!(found, expected);
@@ -99,7 +99,11 @@ fn a_model_that_was_measured_computes_the_same_and_is_saved_as_it_is() {
     let [plain, measured] =
         [false, true].map(|autotune| model.frozen(&Freeze::new().autotune(autotune)).expect("it freezes"));
     assert!(format!("{measured:?}").contains("not measured yet") && !format!("{plain:?}").contains("measured yet"));
-    let report = measured.warm_up(&[[2, 3, 16, 16]]).expect("it runs");
+    let mut report = measured.warm_up(&[[2, 3, 16, 16]]).expect("it runs");
+    // A layer does not measure while another test records on the device, but at a later call.
+    for _ in 0..if device().is_cuda() { 20 } else { 0 } {
+        report = measured.warm_up(&[[2, 3, 16, 16]]).expect("it runs");
+    }
     assert!(report.tuned.iter().all(|layer| layer.kernel != layer.default && layer.took < layer.default_took));
     for layer in &report.tuned {
         let is_field = layer.layer == "stem" || layer.layer == "fc" || layer.layer.starts_with("blocks.");

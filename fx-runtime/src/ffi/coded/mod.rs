@@ -8,10 +8,12 @@
 #![allow(clippy::inline_always, reason = "what is not inlined has no vectors")]
 
 mod bytes;
+mod device;
 mod halves;
 mod shorts;
 
 pub(crate) use bytes::ByteWeight;
+pub(crate) use device::DeviceCodes;
 pub(crate) use halves::HalfByteWeight;
 pub(crate) use shorts::ShortWeight;
 

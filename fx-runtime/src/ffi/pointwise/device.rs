@@ -4,6 +4,7 @@
 //! than the results is read where the way through it says: in one load where a pack lies in a row there too, else element
 //! by element. The source depends on the function, the dtype, and how the inputs are read; lengths and steps are arguments.
 
+mod compiled;
 mod pool;
 pub(crate) mod rows;
 mod source;
@@ -17,17 +18,18 @@ use crate::{Error, Result};
 #[cfg(test)]
 pub(crate) mod host;
 
+pub(crate) use compiled::Compiled;
 pub(crate) use pool::max_pool;
-pub(crate) use source::source;
+pub(crate) use source::{source, types};
 
 /// The name of every kernel.
-const NAME: &str = "fx_group";
+pub(crate) const NAME: &str = "fx_group";
 /// Bytes of a load.
-const LOAD: usize = 16;
+pub(crate) const LOAD: usize = 16;
 /// Threads of a block.
-const THREADS: u32 = 256;
+pub(crate) const THREADS: u32 = 256;
 /// The most blocks: a few for each processor of a large GPU.
-const MOST_BLOCKS: u32 = 2048;
+pub(crate) const MOST_BLOCKS: u32 = 2048;
 
 /// What elements are stored as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -67,7 +69,7 @@ pub(crate) enum Read {
 
 impl Stored {
     /// By what `c10::ScalarType` counts.
-    fn of(dtype: i32) -> Option<Self> {
+    pub(crate) fn of(dtype: i32) -> Option<Self> {
         Some(match dtype {
             5 => Self::F16,
             6 => Self::F32,

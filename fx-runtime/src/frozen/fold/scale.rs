@@ -32,7 +32,10 @@ pub fn scaled_by(
     if !is_layer || !(is_one || is_each) || factor.f_kind()? != weight.f_kind()? {
         return Ok(None);
     }
-    let factor = factor.f_to_kind(Kind::Double)?.f_reshape([-1])?;
+    let factor = factor.f_to_kind(Kind::Double)?;
+    // A number may be on the CPU whatever the device of what it is multiplied with.
+    let factor = if factor.dim() == 0 { factor.f_to_device(weight.device())? } else { factor };
+    let factor = factor.f_reshape([-1])?;
     let times = |tensor: &Tensor| -> Result<Tensor, Error> {
         let mut shape = vec![1; tensor.dim()];
         shape[0] = -1;

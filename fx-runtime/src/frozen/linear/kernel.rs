@@ -3,10 +3,11 @@
 use tch::{Kind, TchError, Tensor};
 
 use crate::Error;
-use crate::ffi::{LtActivation, LtWeight, PackedLinear, Param, ops};
+use crate::ffi::{DeviceCodes, LtActivation, LtWeight, PackedLinear, Param, ops};
 use crate::frame::non_finite::NonFinite;
 use crate::frame::tune::Packed;
 use crate::frozen::Activation;
+use crate::frozen::dynamic::DynamicMatrix;
 use crate::frozen::matrix::{PackedMatrix, Stored, StoredWeight};
 use crate::frozen::select::{LinearChoice, LinearLayer};
 use crate::qparams::{Coded, WeightFormat};
@@ -17,7 +18,9 @@ pub(super) enum Kernel {
     Lt(LtWeight),
     CublasLt { plain: Plain, transposed: Param },
     Composed(Plain),
+    Coded { codes: DeviceCodes, bias: Option<Param> },
     Dequantized { coded: Coded, bias: Option<Param> },
+    Dynamic(DynamicMatrix),
 }
 
 /// A weight as ATen's operators take it.
@@ -51,20 +54,32 @@ impl Kernel {
             }
             LinearChoice::Composed => Some(Self::Composed(plain()?)),
             LinearChoice::Coded(format) | LinearChoice::Dequantized(format) => {
-                Self::pack_codes(choice, &Coded::of(&weight.f_to_kind(Kind::Float)?, format)?, bias)?
+                let coded = Coded::of(&weight.f_to_kind(Kind::Float)?, format)?;
+                Self::pack_codes(choice, &coded, bias, weight.f_kind()?)?
+            }
+            LinearChoice::Dynamic(format) | LinearChoice::Simulated(format) => {
+                let coded = Coded::of(&weight.f_to_kind(Kind::Float)?, format.weight())?;
+                Self::pack_codes(choice, &coded, bias, weight.f_kind()?)?
             }
         })
     }
 
-    /// A weight that is integers; none where this machine has no registers for them, or the shape does not fit those.
+    /// A weight that has been rounded, for results of `kind`; none where this machine has no kernel for it, or not for the shape.
     pub(super) fn pack_codes(
         choice: LinearChoice,
         coded: &Coded,
         bias: Option<&Tensor>,
+        kind: Kind,
     ) -> Result<Option<Self>, Error> {
         Ok(match choice {
             LinearChoice::Dequantized(_) => {
                 Some(Self::Dequantized { coded: coded.handle(), bias: bias.map(Param::copied).transpose()? })
+            }
+            LinearChoice::Dynamic(format) => DynamicMatrix::pack(coded, format, bias, kind)?.map(Self::Dynamic),
+            LinearChoice::Simulated(format) => DynamicMatrix::composed(coded, format, bias)?.map(Self::Dynamic),
+            _ if coded.codes.device().is_cuda() => {
+                let bias = bias.map(Param::copied).transpose()?;
+                on_device(coded).filter(DeviceCodes::is_taken).map(|codes| Self::Coded { codes, bias })
             }
             _ => PackedMatrix::for_codes(coded, bias)?.map(Self::Matrix),
         })
@@ -80,9 +95,17 @@ impl Kernel {
             Self::CublasLt { plain, .. } | Self::Composed(plain) => {
                 (plain.weight.shallow_clone(), plain.bias.as_ref().map(copied))
             }
+            Self::Coded { codes, bias } => {
+                let weight = StoredWeight::Coded(coded_of(codes));
+                return Ok(Stored { weight, bias: bias.as_ref().map(copied) });
+            }
             Self::Dequantized { coded, bias } => {
                 let weight = StoredWeight::Coded(coded.handle());
                 return Ok(Stored { weight, bias: bias.as_ref().map(copied) });
+            }
+            Self::Dynamic(matrix) => {
+                let weight = StoredWeight::Coded(matrix.coded()?);
+                return Ok(Stored { weight, bias: matrix.bias().map(copied) });
             }
         };
         Ok(Stored { weight: StoredWeight::Dense(weight), bias })
@@ -104,7 +127,10 @@ impl Packed for Kernel {
             Self::Lt(packed) => LinearChoice::Lt(u8::try_from(packed.rank()).unwrap_or(0)),
             Self::CublasLt { .. } => LinearChoice::CublasLt,
             Self::Composed(_) => LinearChoice::Composed,
+            Self::Coded { codes, .. } => LinearChoice::Coded(coded_of(codes).format),
             Self::Dequantized { coded, .. } => LinearChoice::Dequantized(coded.format),
+            Self::Dynamic(matrix) if matrix.is_composed() => LinearChoice::Simulated(matrix.format()),
+            Self::Dynamic(matrix) => LinearChoice::Dynamic(matrix.format()),
         }
     }
 }
@@ -121,7 +147,7 @@ pub(in crate::frozen) fn by_lt(
     let matrix = |tensor: &Tensor, columns: i64| tensor.f_reshape([-1, columns])?.f_contiguous();
     let (out, columns) = packed.weight().size2()?;
     let added = other.map(|other| matrix(other, out)).transpose()?;
-    let y = if sizes.contains(&0) { None } else { packed.run(&matrix(x, columns)?, added.as_ref(), fused)? };
+    let y = if sizes.contains(&0) { None } else { packed.run((&matrix(x, columns)?, None), added.as_ref(), fused)? };
     if let Some(y) = y {
         return rest.apply(y.f_reshape(sizes)?);
     }
@@ -164,14 +190,48 @@ impl Plain {
     }
 }
 
-/// What is known about a linear layer with a weight of this shape, `[out, in]`.
+/// Integers with their scales, as kernels of a GPU read them; none of floats.
+fn on_device(of: &Coded) -> Option<DeviceCodes> {
+    if of.format == WeightFormat::Float8 {
+        return None;
+    }
+    let (codes, scale) = (of.codes.handle(), of.scale.as_ref()?.handle());
+    Some(DeviceCodes { codes, scale, zero_point: of.zero_point.as_ref().map(Param::handle) })
+}
+
+fn coded_of(codes: &DeviceCodes) -> Coded {
+    let handle = |part: &Param| part.tensor().shallow_clone();
+    Coded::of_parts(handle(&codes.codes), Some(handle(&codes.scale)), codes.zero_point.as_ref().map(handle))
+}
+
+/// `act(x wᵀ + b)` on a GPU for a weight of integers, `sizes` being the result's shape.
+pub(super) fn by_codes(
+    codes: &DeviceCodes,
+    bias: Option<&Tensor>,
+    x: &Tensor,
+    sizes: &[i64],
+    act: Activation,
+) -> Result<Tensor, TchError> {
+    let told = |error: Error| TchError::Torch(error.to_string());
+    let [_, columns] = codes.shape();
+    let rows = x.f_reshape([-1, columns])?.f_contiguous()?;
+    if let Some(found) = codes.product(&rows, bias) {
+        return act.apply(found.map_err(told)?.f_reshape(sizes)?);
+    }
+    let weight = match codes.dense(x) {
+        Some(found) => found.map_err(told)?,
+        None => coded_of(codes).dense().map_err(told)?.f_to_kind(x.f_kind()?)?,
+    };
+    act.apply(x.f_linear(&weight, bias)?)
+}
+
+/// What is known about a linear layer with a weight of this shape, `[out, in]`, beside what the model is frozen for.
 pub(super) fn layer(
     shape: [i64; 2],
     has_bias: bool,
     non_finite: &NonFinite,
     shared: bool,
     act: Activation,
-    format: Option<WeightFormat>,
 ) -> LinearLayer {
-    LinearLayer { shape, has_bias, non_finite: non_finite.is_set(), shared, act, format }
+    LinearLayer { shape, has_bias, non_finite: non_finite.is_set(), shared, act, format: None, dynamic: None }
 }

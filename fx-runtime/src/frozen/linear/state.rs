@@ -4,9 +4,11 @@
 use tch::Tensor;
 
 use super::{Kernel, Linear};
+use crate::frame::tune::Packed;
 use crate::frozen::Activation;
 use crate::frozen::matrix::{Stored, StoredWeight};
-use crate::qparams::Coded;
+use crate::frozen::select::LinearChoice;
+use crate::qparams::{Coded, DynamicFormat};
 use crate::saved::{Loader, Saver, State};
 use crate::{Error, Result};
 
@@ -23,6 +25,9 @@ impl State for Linear {
                 StoredWeight::Dense(dense) => (None, Some(dense)),
             };
             to.field("coded", &coded)?;
+            if let LinearChoice::Dynamic(format) | LinearChoice::Simulated(format) = self.kernel.look(Packed::choice) {
+                to.choose(&format.to_string());
+            }
             dense.iter().try_for_each(|weight| to.field("weight", weight))?;
             to.field("bias", &bias)?;
             to.field("act", &self.act)?;
@@ -38,7 +43,10 @@ impl State for Linear {
             let act: Activation = from.field("act")?;
             match (coded, weight) {
                 (None, Some(weight)) => Self::pack_as(from.frame(), &weight, bias.as_ref(), act, from.kernel()?),
-                (Some(coded), _) => Self::pack_codes(from.frame(), &coded, bias.as_ref(), act),
+                (Some(coded), _) => {
+                    let dynamic = if from.has_choice() { Some(dynamic_format(&from.choice()?)?) } else { None };
+                    Self::pack_codes(from.frame(), &coded, bias.as_ref(), act, dynamic)
+                }
                 (None, None) => Err(Error::Refused("a linear layer without a weight".to_owned())),
             }
         })?;
@@ -46,7 +54,12 @@ impl State for Linear {
     }
 }
 
-/// Integers and floats of 16 bits are saved as they are, scales and zero points beside them.
+fn dynamic_format(name: &str) -> Result<DynamicFormat> {
+    let known = [DynamicFormat::Int8, DynamicFormat::Float8].into_iter().find(|format| format.to_string() == name);
+    known.ok_or_else(|| Error::Refused(format!("a linear layer of `{name}`, which this release does not know")))
+}
+
+/// Integers and floats of few bits are saved as they are, scales and zero points beside them.
 impl State for Coded {
     fn save(&self, to: &mut Saver) -> Result<()> {
         to.field("codes", &self.codes)?;

@@ -7,6 +7,8 @@ use crate::Freeze;
 use crate::frame::tune::tests::Told;
 use crate::frozen::activation::EVERY_ACTIVATION;
 use crate::frozen::oracle::{both, check, frame, kernel_of_a_shared_weight, randn};
+use crate::qparams::{DynamicFormat, WeightFormat};
+use crate::{Backend, ffi::cuda};
 
 /// One layer in both ways on one input, with and without something added.
 fn compare(kind: Kind, input: &Tensor, out: i64, bias: bool, act: Activation) {
@@ -44,7 +46,7 @@ fn compare_tuned(input: &Tensor, out: i64, act: Activation) {
     let expected = composed.run(input).unwrap();
     let other = randn(&expected.size(), kind);
     let target = *both(kind).0.target();
-    let layer = layer([out, columns], true, &both(kind).0.non_finite(), false, act, None);
+    let layer = layer([out, columns], true, &both(kind).0.non_finite(), false, act);
     let rows = Rows::of(expected.size().iter().product::<i64>() / out);
     for winner in target.linear(layer, Some(rows)).iter().map(ToString::to_string) {
         let frame = frame(Freeze::new().kind(kind)).with_clock(Told::new(&[(&winner, 1)]));
@@ -193,4 +195,68 @@ fn shapes_are_checked_at_freeze_time() {
     let weight = randn(&[3, 4], Kind::Float);
     assert!(Linear::pack(&best, &weight, Some(&randn(&[4], Kind::Float)), Activation::None).is_err());
     assert!(Linear::pack(&best, &randn(&[3], Kind::Float), None, Activation::None).is_err());
+}
+
+/// Frozen with these options by the best kernels and by ATen's; on a GPU as well where there is one.
+fn quantized(options: &Freeze, kinds: &[Kind], tolerance: impl Fn(tch::Device, Kind) -> f64) {
+    let (weight, bias) = (randn(&[2048, 2048], Kind::Float) / 45.0, randn(&[2048], Kind::Float));
+    let mut targets = vec![(tch::Device::Cpu, Kind::Float)];
+    if cuda::is_available() {
+        targets.extend(kinds.iter().map(|&kind| (tch::Device::Cuda(0), kind)));
+    } else {
+        eprintln!("skipped on CUDA: there is no GPU");
+    }
+    for (device, kind) in targets {
+        let options = options.clone().device(device).kind(kind);
+        let [best, composed] = [Backend::Best, Backend::Composed].map(|backend| {
+            let frame = frame(options.clone().backend(backend));
+            Linear::pack(&frame, &weight, Some(&bias), Activation::Relu).unwrap()
+        });
+        for sizes in [&[2048][..], &[1, 2048], &[2, 3, 2048], &[4, 10, 2048], &[0, 2048]] {
+            let x = randn(sizes, Kind::Float).to_device(device).to_kind(kind);
+            let what = format!("{best:?} {device:?} {kind:?} {sizes:?}");
+            let (found, wanted) = (best.run(&x).unwrap(), composed.run(&x).unwrap());
+            assert_eq!((found.size(), found.kind(), found.device()), (wanted.size(), kind, device), "{what}");
+            let other = randn(&wanted.size(), Kind::Float).to_device(device).to_kind(kind);
+            let sums = (best.run_add(&x, &other).unwrap(), composed.run_add(&x, &other).unwrap());
+            for (found, wanted) in [(found, wanted), sums] {
+                if found.numel() == 0 {
+                    continue;
+                }
+                let [found, wanted] = [found, wanted].map(|tensor| tensor.to_kind(Kind::Double));
+                let error = (&found - &wanted).abs().max().double_value(&[]);
+                assert!(error <= tolerance(device, kind), "{what}: {error}");
+            }
+        }
+    }
+}
+
+fn rounding(_: tch::Device, kind: Kind) -> f64 {
+    match kind {
+        Kind::Half => 1e-2,
+        Kind::BFloat16 => 8e-2,
+        _ => 1e-4,
+    }
+}
+
+#[test]
+fn products_of_eight_bits_are_those_of_floats() {
+    for format in [DynamicFormat::Int8, DynamicFormat::Float8] {
+        let options = Freeze::new().quantize_dynamic(format);
+        // Hopper's tensor cores keep 14 bits of sums of products of floats of eight bits.
+        let is_short = format == DynamicFormat::Float8;
+        let tolerance = |device: tch::Device, kind| {
+            let own = rounding(device, kind);
+            if is_short && device.is_cuda() { own.max(5e-2) } else { own }
+        };
+        quantized(&options, &[Kind::Float, Kind::Half, Kind::BFloat16], tolerance);
+    }
+}
+
+#[test]
+fn weights_in_few_bits_multiply_as_floats() {
+    use WeightFormat::{Bf16, F16, Float8, Int4, Int8};
+    for format in [Int8, Int4 { group: 128 }, Int4 { group: 64 }, F16, Bf16, Float8] {
+        quantized(&Freeze::new().quantize_weights(format), &[Kind::Float, Kind::Half, Kind::BFloat16], rounding);
+    }
 }

@@ -5,9 +5,9 @@ use std::rc::Rc;
 use tch::{Device, Kind, Tensor};
 
 use super::parameters::choose_qparams;
-use super::product::Product;
 use crate::ffi::int8::{self, PerTensor, Rounding};
 use crate::frozen::int8::channel_sums;
+use crate::frozen::integer_product::IntegerProduct;
 use crate::graph_module::{FromValue, Submodule, Value};
 use crate::nn;
 use crate::quant::{DType, ObserverConfig, QConfig, QScheme, Statistic, weighted};
@@ -31,7 +31,7 @@ use crate::{Error, Module, Result};
 #[derive(Debug)]
 pub struct DynamicLinear {
     /// `i8`, in and out.
-    product: Product,
+    product: IntegerProduct,
     size: [i64; 2],
     /// The sums of the codes over the inputs, `i32[out]`.
     sums: Tensor,
@@ -74,7 +74,7 @@ impl DynamicLinear {
         let scale =
             Tensor::f_from_slice(&of.scale)?.f_expand([out], false)?.f_contiguous()?.f_to_device(weight.device())?;
         let bias = bias.map(weighted::observed).transpose()?;
-        let product = Product::new(&codes)?;
+        let product = IntegerProduct::new(&codes)?;
         Ok(DynamicLinear { product, size: [input, out], sums, scale, bias, reduce_range, is_per_token })
     }
 

@@ -11,12 +11,10 @@
 //! | file | which question it answers |
 //! |---|---|
 //! | `parameters.rs` | which scale and zero point an input has |
-//! | `product.rs` | how integers are multiplied |
 //! | `linear.rs`, `recurrent.rs` | the layers |
 
 mod linear;
 mod parameters;
-mod product;
 mod recurrent;
 
 use std::rc::Rc;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tch::{Kind, Tensor};
+use tch::{Device, Kind, Tensor};
 
 use super::super::QParams;
 use super::{Observer, Statistic, not_a_number, search, unseen};
@@ -94,7 +94,8 @@ impl Observer for RunningHistogram {
     }
 
     fn observe(&mut self, xs: &Tensor) -> Result<()> {
-        let mut xs = xs.f_detach()?.f_to_kind(Kind::Float)?;
+        // Counts are kept on the CPU, where libtorch's operators are those that PyTorch's numbers are from.
+        let mut xs = xs.f_detach()?.f_to_device(Device::Cpu)?.f_to_kind(Kind::Float)?;
         let Some(mut bounds) = extremes(&xs)? else { return Ok(()) };
         if bounds.0.is_nan() || bounds.1.is_nan() {
             return Err(not_a_number(self.name));

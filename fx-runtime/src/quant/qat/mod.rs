@@ -267,7 +267,7 @@ impl PreparedQat {
         patterns::check_inference(&self.module)?;
         let mut folded = self.float.shallow_clone();
         patterns::fold_batch_norms(&mut folded)?;
-        reference::reference(folded, (&self.placed, &[]), &self.fingerprint, qparams)
+        reference::reference(folded, (&self.placed, &[]), &self.fingerprint, (qparams, reference::Rounding::ByTensors))
     }
 }
 

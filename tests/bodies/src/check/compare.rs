@@ -6,6 +6,7 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use fx_runtime::Freeze;
 use tch::{Device, Kind, Tensor};
 
 #[path = "../../../device.rs"]
@@ -42,11 +43,22 @@ pub(crate) fn seed_inputs(seed: i64) {
     SEED.set(seed);
 }
 
-/// Random numbers, others at each call, the same in each run of a test.
+/// Options of a frozen model that is on [`device`], as one without weights or one that is loaded has to be told.
+pub(crate) fn here() -> Freeze {
+    Freeze::new().device(device())
+}
+
+/// A number on [`device`], as a tensor without axes.
+pub(crate) fn number(number: f32) -> Tensor {
+    Tensor::from(number).to_device(device())
+}
+
+/// Random numbers on [`device`], others at each call, the same in each run of a test.
 pub(crate) fn randn(size: &[i64]) -> Tensor {
     let _alone = alone();
     tch::manual_seed(SEED.replace(SEED.get() + 1));
-    Tensor::randn(size, (Kind::Float, Device::Cpu))
+    // Drawn on the CPU: the same numbers on every device.
+    Tensor::randn(size, (Kind::Float, Device::Cpu)).to_device(device())
 }
 
 /// The inputs where the model is.
@@ -261,10 +273,8 @@ pub(crate) fn same<I: Inputs + Close, E, F: CloseTo<E>>(
         for _ in 0..2 {
             let inputs = || case.mapped(&Tensor::copy);
             // A body may make tensors on the CPU, and there alone the model itself takes them.
-            if device() == Device::Cpu {
+            if device() == Device::Cpu || draws(&inputs, &eager).is_some() {
                 compare(&inputs, &eager, &frozen);
-            } else {
-                compare_if_taken(&inputs, &eager, &frozen);
             }
         }
         for changed in [strided, emptied] {
@@ -289,14 +299,19 @@ fn compare_if_taken<I: Inputs + Close, E, F: CloseTo<E>>(
     eager: &dyn Fn(&mut I) -> E,
     frozen: &dyn Fn(&mut I) -> F,
 ) {
-    let next = || Tensor::rand([1], (Kind::Float, Device::Cpu)).double_value(&[0]);
+    if draws(inputs, eager) == Some(false) {
+        compare(inputs, eager, frozen);
+    }
+}
+
+/// Whether the model itself draws random numbers, on the CPU or on [`device`]; none where it panics.
+fn draws<I, E>(inputs: &dyn Fn() -> I, eager: &dyn Fn(&mut I) -> E) -> Option<bool> {
+    let next = || [Device::Cpu, device()].map(|on| Tensor::rand([1], (Kind::Float, on)).double_value(&[0]));
     let run = AssertUnwindSafe(|| drop(tch::no_grad(|| eager(&mut inputs()))));
     tch::manual_seed(7);
     let first = next();
     tch::manual_seed(7);
-    if catch_unwind(run).is_ok() && next() == first {
-        compare(inputs, eager, frozen);
-    }
+    catch_unwind(run).is_ok().then(|| next() != first)
 }
 
 fn compare<I: Inputs + Close, E, F: CloseTo<E>>(
@@ -335,13 +350,13 @@ macro_rules! numbers_agree {
                 )
             };
         }
-        let frozen = model.freeze(&fx_runtime::Freeze::default()).expect("a frozen model");
+        let frozen = model.freeze(&$crate::check::here()).expect("a frozen model");
         agrees!(same, frozen);
         if let Some(loaded) = $crate::check::reloaded(&frozen, |frozen, path| frozen.save(path)) {
             agrees!(same, loaded);
         }
         vs.double();
-        let frozen = model.freeze(&fx_runtime::Freeze::default()).expect("a frozen model");
+        let frozen = model.freeze(&$crate::check::here()).expect("a frozen model");
         agrees!(same_in_f64, frozen);
         graph.name
     }};
@@ -357,7 +372,7 @@ pub(crate) fn reloaded<F: fx_runtime::frozen::SavedAs>(
     let number = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     let path = std::env::temp_dir().join(format!("fx-body-{}-{number}.safetensors", std::process::id()));
     save(frozen, &path).ok()?;
-    let loaded = fx_runtime::frozen::load(F::TITLE, F::GRAPH, &path, &fx_runtime::Freeze::new().device(device()));
+    let loaded = fx_runtime::frozen::load(F::TITLE, F::GRAPH, &path, &here());
     std::fs::remove_file(&path).expect("the file was there");
     Some(loaded.expect("what was saved is loaded"))
 }
@@ -370,7 +385,7 @@ macro_rules! numbers_agree_in_a_row {
         let (_vs, mut model) = $crate::check::root($make);
         let graph = model.graph().expect("a graph");
         assert!(graph.lint().is_ok(), "{graph}");
-        let mut frozen = model.freeze(&fx_runtime::Freeze::default()).expect("a frozen model");
+        let mut frozen = model.freeze(&$crate::check::here()).expect("a frozen model");
         let inputs: Vec<tch::Tensor> = $inputs;
         let inputs = $crate::check::moved(&inputs);
         // What is left of an input is a result as well.
@@ -385,7 +400,7 @@ macro_rules! numbers_agree_in_a_row {
             called!(loaded, inputs).close(&expected);
         }
         // What the live model has become is where the next one begins.
-        let mut later = model.freeze(&fx_runtime::Freeze::default()).expect("a frozen model");
+        let mut later = model.freeze(&$crate::check::here()).expect("a frozen model");
         let other = std::thread::scope(|scope| {
             let inputs: Vec<tch::Tensor> = inputs.iter().map(tch::Tensor::shallow_clone).collect();
             let later = &mut later;

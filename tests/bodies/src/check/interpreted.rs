@@ -3,7 +3,7 @@
 use fx_runtime::graph_module::{GraphModule, IntoValue, Value};
 use tch::Tensor;
 
-use super::{assert_not_interpreted, device};
+use super::{assert_not_interpreted, device, here};
 
 /// What may have a value: of the traits below, `(&&&Probe(&x)).value()` takes the first that fits.
 pub(crate) struct Probe<'p, T>(pub(crate) &'p T);
@@ -152,7 +152,7 @@ fn tensors<'v>(value: &'v Value, into: &mut Vec<&'v Tensor>) {
 /// Freezes the graph at run time: what comes out computes what the model computes.
 fn frozen(name: &str, module: &GraphModule, args: &[Value], expected: &Value) {
     tch::manual_seed(7);
-    match module.freeze(&fx_runtime::Freeze::default()).and_then(|frozen| frozen.run(args)) {
+    match module.freeze(&here()).and_then(|frozen| frozen.run(args)) {
         Ok(found) => {
             assert!(is_close(&found, expected), "{name}: frozen graph {found:?}, eager {expected:?}\n{module}")
         }

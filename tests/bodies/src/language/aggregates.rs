@@ -222,7 +222,7 @@ impl Pairs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{Close, Inputs, agree, randn};
+    use crate::check::{Close, Inputs, agree, here, randn};
 
     impl Close for Output {
         fn close(&self, eager: &Output) {
@@ -320,7 +320,7 @@ mod tests {
     fn a_device_and_a_dtype() {
         let make = |p: &nn::Path| Placed {
             fc: nn::linear(p / "fc", 4, 4, Default::default()),
-            device: Device::Cpu,
+            device: p.device(),
             kind: Kind::Float,
             books: Bookkeeping,
         };
@@ -330,7 +330,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("frozen.safetensors");
         frozen.save(&path).unwrap();
-        let again = PlacedFrozen::load(&path, &fx_runtime::Freeze::default()).unwrap();
+        let again = PlacedFrozen::load(&path, &here()).unwrap();
         let xs = randn(&[2, 4]);
         again.forward(&xs).close(&frozen.forward(&xs));
     }

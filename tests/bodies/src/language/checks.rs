@@ -170,7 +170,7 @@ mod tests {
         let (_vs, made) = crate::check::root(make);
         let net = Shared { group: Some(Arc::new(Group::None)), ..made };
         let frozen = net.freeze(&fx_runtime::Freeze::default()).expect("it freezes");
-        let xs = randn(&[2, 4]).to_device(crate::check::device());
+        let xs = randn(&[2, 4]);
         let called = std::panic::AssertUnwindSafe(|| frozen.forward(&xs, None));
         assert!(std::panic::catch_unwind(called).is_err());
     }
@@ -190,7 +190,7 @@ mod tests {
             panic.downcast_ref::<String>().cloned().or(panic.downcast_ref::<&str>().map(ToString::to_string)).unwrap()
         };
         for shape in [&[2, 5][..], &[0, 4], &[8, 4], &[2, 2, 3], &[1, 2, 2, 4]] {
-            let xs = randn(shape).to_device(crate::check::device());
+            let xs = randn(shape);
             assert_eq!(said(&|| frozen.forward(&xs)), said(&|| net.forward(&xs)), "{shape:?}");
         }
     }

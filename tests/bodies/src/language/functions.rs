@@ -206,7 +206,7 @@ impl Spelled {
 #[cfg(test)]
 mod tests {
     use super::{activations::Kind, *};
-    use crate::check::{agree, not_interpreted, randn, root, understood};
+    use crate::check::{agree, here, not_interpreted, randn, root, understood};
 
     not_interpreted!(Boxed: "interpreting host.call_pointer");
     not_interpreted!(Pointer: "interpreting host.call_pointer");
@@ -249,7 +249,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("frozen.safetensors");
         frozen.save(&file).expect("a file");
-        let loaded = PointerFrozen::load(&file, &fx_runtime::Freeze::default()).expect("a frozen model");
+        let loaded = PointerFrozen::load(&file, &here()).expect("a frozen model");
         let xs = randn(&[3, 6]);
         assert!(loaded.forward(&xs).equal(&frozen.forward(&xs)));
         let (_vs, net) = root(|p| Pointer::new(p, negated));

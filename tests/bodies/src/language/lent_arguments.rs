@@ -75,7 +75,7 @@ impl Masked {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{agree, randn};
+    use crate::check::{agree, device, randn};
     use fx_runtime::nn::Module as _;
 
     fn linear(p: &nn::Path) -> nn::Linear {
@@ -90,8 +90,8 @@ mod tests {
     #[test]
     fn lent() {
         let cases = [(randn(&[2, 4]), true), (randn(&[5, 4]), false)];
-        agree!(|p| Lent { fc: linear(p), device: Device::Cpu }, cases, |net, (xs, causal)| {
-            net.forward(xs, &Device::Cpu, &0.25, &xs.size()[0], causal)
+        agree!(|p| Lent { fc: linear(p), device: p.device() }, cases, |net, (xs, causal)| {
+            net.forward(xs, &device(), &0.25, &xs.size()[0], causal)
         });
     }
 

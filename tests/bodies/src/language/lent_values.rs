@@ -353,8 +353,8 @@ mod tests {
 
     #[test]
     fn stored() {
-        let make = |_: &nn::Path| {
-            let vs = nn::VarStore::new(tch::Device::Cpu);
+        let make = |p: &nn::Path| {
+            let vs = nn::VarStore::new(p.device());
             let fc = linear(vs.root() / "fc");
             Stored { vs, fc }
         };

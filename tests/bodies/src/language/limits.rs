@@ -204,7 +204,7 @@ pub use replaced::{Replaced, ReplacedFrozen};
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{Close, agree, randn, root, understood};
+    use crate::check::{Close, agree, device, here, randn, root, understood};
     use fx_runtime::Freeze;
 
     understood!(Replaced: 0 of 1);
@@ -230,8 +230,10 @@ mod tests {
     fn kinds_of_inputs_are_told_apart_at_every_call() {
         let (_vs, net) = root(|p| Kinds { embed: nn::embedding(p / "embed", 5, 4, Default::default()) });
         let frozen = net.freeze(&Freeze::default()).unwrap();
-        let inputs =
-            [Input::Tokens(Tensor::from_slice(&[1i64, 3])), Input::Embedded { values: randn(&[2, 4]), scale: 0.5 }];
+        let inputs = [
+            Input::Tokens(Tensor::from_slice(&[1i64, 3]).to_device(device())),
+            Input::Embedded { values: randn(&[2, 4]), scale: 0.5 },
+        ];
         for input in &inputs {
             frozen.forward(input).close(&net.forward(input));
         }
@@ -241,7 +243,7 @@ mod tests {
     fn samples_are_drawn_at_every_call() {
         agree!(|_| Sample {}, [randn(&[3, 2])], |net, xs| net.forward(xs));
         let (_vs, net) = root(|_| Sample {});
-        let frozen = net.freeze(&Freeze::default()).unwrap();
+        let frozen = net.freeze(&here()).unwrap();
         let xs = randn(&[3, 2]);
         let _alone = crate::check::alone();
         assert_ne!(frozen.forward(&xs), frozen.forward(&xs));
@@ -251,7 +253,7 @@ mod tests {
     fn the_mode_is_a_parameter() {
         agree!(|_| Mode {}, [randn(&[3, 2])], |net, xs| net.forward_t(xs, false));
         let (_vs, net) = root(|_| Mode {});
-        let frozen = net.freeze(&Freeze::default()).unwrap();
+        let frozen = net.freeze(&here()).unwrap();
         assert!(frozen.try_forward_t(&randn(&[2]), true).is_err());
     }
 
@@ -270,7 +272,7 @@ mod tests {
     fn effects_happen_at_every_call_and_not_while_freezing() {
         let calls = std::sync::Arc::new(std::sync::atomic::AtomicI64::new(0));
         let (_vs, net) = root(|_| Effects { calls: calls.clone() });
-        let frozen = net.freeze(&Freeze::default()).unwrap();
+        let frozen = net.freeze(&here()).unwrap();
         assert!(net.graph().is_ok());
         let xs = randn(&[2]);
         for call in 0..3 {

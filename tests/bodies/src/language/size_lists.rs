@@ -107,9 +107,9 @@ pub struct Spelled {
 impl Spelled {
     pub fn forward(&self, xs: &Tensor) -> Tensor {
         let ys = std::ops::Mul::mul(xs.apply(&self.fc), Tensor::from(self.scale));
-        let zs = std::ops::Add::add(&ys, Tensor::from_slice(&[self.shift]).to_kind(ys.kind()));
+        let zs = std::ops::Add::add(&ys, Tensor::from_slice(&[self.shift]).to_kind(ys.kind()).to_device(xs.device()));
         let bound = Tensor::from(1.5f32);
-        std::ops::Neg::neg(zs.minimum(&bound)) - Tensor::from_slice(&[0.5f32])
+        std::ops::Neg::neg(zs.minimum(&bound)) - Tensor::from_slice(&[0.5f32]).to_device(xs.device())
     }
 }
 

@@ -316,7 +316,7 @@ mod tests {
     use fx_runtime::nn::ModuleT as _;
 
     use super::*;
-    use crate::check::{agree, randn, root, understood};
+    use crate::check::{agree, device, here, randn, root, understood};
 
     understood!(Functions: 4 of 5);
     understood!(Conditions: 6 of 7);
@@ -344,7 +344,7 @@ mod tests {
     fn constructors_that_may_fail() {
         agree!(Apart::small, [randn(&[3, 4])], |net, xs| net.forward_t(xs, false));
         let _alone = crate::check::alone();
-        let vs = nn::VarStore::new(fx_runtime::Device::Cpu);
+        let vs = nn::VarStore::new(device());
         assert_eq!(Apart::new(&vs.root(), -1.0).unwrap_err(), "a rate of -1");
     }
 
@@ -376,7 +376,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("model.safetensors");
         frozen.save(&path).unwrap();
-        let loaded = ConfiguredFrozen::load(&path, &fx_runtime::Freeze::default()).unwrap();
+        let loaded = ConfiguredFrozen::load(&path, &here()).unwrap();
         let xs = randn(&[3, 4]);
         assert_eq!(loaded.forward(&xs), frozen.forward(&xs));
     }

@@ -93,7 +93,7 @@ mod tests {
     use fx_runtime::instance::Arg;
 
     use super::*;
-    use crate::check::{agree, alone, randn, root};
+    use crate::check::{agree, alone, device, randn, root};
 
     #[test]
     fn each_call_runs_in_its_own_mode() {
@@ -138,7 +138,7 @@ mod tests {
     fn training_moves_the_statistics_of_the_norms_that_train() {
         let (_, net) = root(Modes::new);
         let _alone = alone();
-        let xs = Tensor::randn([64, 4], (fx_runtime::Kind::Float, fx_runtime::Device::Cpu)) + 5.0;
+        let xs = Tensor::randn([64, 4], (fx_runtime::Kind::Float, device())) + 5.0;
         let graph = net.train_graph_module().expect("a graph");
         let Ok(Value::Tensor(_)) = graph.run(&[value(&xs)]) else { panic!("no tensor") };
         let moved = net.first.running_mean.mean(fx_runtime::Kind::Float).double_value(&[]);

@@ -189,10 +189,10 @@ mod tests {
     use fx_runtime::Freeze;
 
     use super::*;
-    use crate::check::{Close, randn, root};
+    use crate::check::{Close, device, here, number, randn, root};
 
     fn words(size: &[i64]) -> Tensor {
-        Tensor::arange(size.iter().product::<i64>(), fx_runtime::tch::kind::INT64_CPU).remainder(11).view(size)
+        Tensor::arange(size.iter().product::<i64>(), (Kind::Int64, device())).remainder(11).view(size)
     }
 
     #[test]
@@ -220,7 +220,7 @@ mod tests {
         let numbers: usize = saved(&path).iter().map(Tensor::numel).sum();
         let model: usize = net.state_dict().iter().map(|(_, tensor)| tensor.numel()).sum();
         assert!(numbers <= model, "{numbers} numbers are saved of a model of {model}");
-        let loaded = AutoencoderFrozen::load(&path, &Freeze::default()).unwrap();
+        let loaded = AutoencoderFrozen::load(&path, &here()).unwrap();
         let xs = randn(&[2, 3, 8, 8]);
         assert_eq!(loaded.forward(&xs), frozen.forward(&xs));
         assert_eq!(loaded.encode(&xs), frozen.encode(&xs));
@@ -245,9 +245,9 @@ mod tests {
             let xs = randn(&[3]);
             frozen.position(&xs).close(&net.position(&xs));
         }
-        assert_eq!(frozen.position(&Tensor::from(0f32)), Tensor::from(5f32));
+        assert_eq!(frozen.position(&number(0.0)), number(5.0));
         frozen.reset_state().unwrap();
-        assert_eq!(frozen.position(&Tensor::from(0f32)), Tensor::from(0f32));
+        assert_eq!(frozen.position(&number(0.0)), number(0.0));
         frozen.step(&text.narrow(1, 0, 1)).close(&whole.narrow(1, 0, 1));
     }
 

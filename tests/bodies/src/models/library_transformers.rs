@@ -249,7 +249,7 @@ impl Borrowed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{Close, agree, alone, randn, root, understood};
+    use crate::check::{Close, agree, alone, device, randn, root, understood};
     use fx_runtime::Kind;
 
     understood!(Borrowed: 0 of 8);
@@ -339,8 +339,8 @@ mod tests {
         let _alone = alone();
         let none = frozen.try_forward_t(None, None, None, None, false).expect_err("no input").to_string();
         assert!(none.contains("neither ids nor embeddings"), "{none}");
-        let flat = Tensor::ones([3], (Kind::Float, fx_runtime::Device::Cpu));
-        let ids = Tensor::from_slice(&[1i64, 7]).view([1, 2]);
+        let flat = Tensor::ones([3], (Kind::Float, device()));
+        let ids = Tensor::from_slice(&[1i64, 7]).view([1, 2]).to_device(device());
         let axes = frozen.try_forward_t(Some(&ids), None, Some(&flat), None, false).expect_err("one axis").to_string();
         assert!(axes.contains("two or three axes"), "{axes}");
     }

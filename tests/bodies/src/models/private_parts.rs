@@ -128,8 +128,8 @@ pub mod blocks {
     }
 
     impl Ramp {
-        pub fn new(width: i64, by: Order) -> Self {
-            Self { width, device: Device::Cpu, by }
+        pub fn new(width: i64, device: Device, by: Order) -> Self {
+            Self { width, device, by }
         }
     }
 
@@ -274,7 +274,7 @@ mod tests {
     use fx_runtime::Freeze;
 
     use super::*;
-    use crate::check::{randn, root};
+    use crate::check::{here, randn, root};
 
     fn close(found: &Tensor, expected: &Tensor) {
         assert_eq!(found.size(), expected.size());
@@ -297,7 +297,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("frozen.safetensors");
         frozen.save(&path).unwrap();
-        let again = ManyFilesFrozen::load(&path, &Freeze::default()).unwrap();
+        let again = ManyFilesFrozen::load(&path, &here()).unwrap();
         let (xs, emb) = (randn(&[1, 4, 16, 16]), randn(&[1, 6]));
         assert_eq!(again.forward(&xs, &emb), frozen.forward(&xs, &emb));
     }
@@ -306,7 +306,7 @@ mod tests {
     fn parts_in_forms_of_an_enum() {
         let config = BlockConfig::new(4);
         let (_vs, net) = root(|p| Levels {
-            ramp: Ramp::new(16, blocks::Order::Down),
+            ramp: Ramp::new(16, p.device(), blocks::Order::Down),
             levels: vec![
                 Level::Plain(Stage::new(p / 0, config, false)),
                 Level::Scaled(Stage::new(p / 1, config, true), 0.5),

@@ -16,7 +16,8 @@ pub struct Board {
 
 impl Board {
     fn new(p: &nn::Path) -> Board {
-        let orders = [[2i64, 0, 1], [1, 2, 0]].iter().map(|order| Tensor::from_slice(order)).collect();
+        let orders =
+            [[2i64, 0, 1], [1, 2, 0]].iter().map(|order| Tensor::from_slice(order).to_device(p.device())).collect();
         let directions = (0..DIRECTIONS).map(|d| nn::linear(p / d, WIDTH, WIDTH, Default::default())).collect();
         Board { directions, orders }
     }
@@ -249,15 +250,15 @@ impl Layer for Stack {
 
 #[cfg(test)]
 mod tests {
-    use fx_runtime::{Device, Freeze};
+    use fx_runtime::Freeze;
 
     use super::*;
-    use crate::check::{Close, agree, randn, root, understood};
+    use crate::check::{Close, agree, device, randn, root, understood};
 
     understood!(Board: 18 of 19);
 
     fn words(size: &[i64]) -> Tensor {
-        Tensor::arange(size.iter().product::<i64>(), (Kind::Int64, Device::Cpu)).remainder(9).view(size)
+        Tensor::arange(size.iter().product::<i64>(), (Kind::Int64, device())).remainder(9).view(size)
     }
 
     #[test]

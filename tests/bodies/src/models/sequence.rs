@@ -410,7 +410,7 @@ impl Cached {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{Close as _, agree, not_interpreted, randn, root};
+    use crate::check::{Close as _, agree, here, not_interpreted, randn, root};
     use fx_runtime::Freeze;
 
     not_interpreted!(Pooled: "interpreting the code");
@@ -463,7 +463,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("frozen.safetensors");
         frozen.save(&path).expect("saved");
-        let loaded = TwiceFrozen::load(&path, &Freeze::default()).expect("loaded");
+        let loaded = TwiceFrozen::load(&path, &here()).expect("loaded");
         tch::no_grad(|| vs.variables().into_values().for_each(|mut weight| drop(weight.fill_(0.5))));
         assert!(!net.forward(&xs).allclose(&expected, 1e-5, 1e-5, true));
         frozen.forward(&xs).close(&expected);

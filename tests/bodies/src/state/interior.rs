@@ -148,7 +148,7 @@ impl Named {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::randn;
+    use crate::check::{here, randn};
 
     fn linear(p: &nn::Path, name: &str) -> nn::Linear {
         nn::linear(p / name, 4, 4, Default::default())
@@ -192,7 +192,7 @@ mod tests {
             past: RefCell::default(),
             history: RefCell::default(),
             sums: RefCell::default(),
-            mean: RefCell::new(Tensor::zeros([4], (Kind::Float, fx_runtime::Device::Cpu))),
+            mean: RefCell::new(Tensor::zeros([4], (Kind::Float, p.device()))),
             steps: RefCell::new(0),
         })
     }
@@ -218,7 +218,7 @@ mod tests {
         let frozen = net.freeze(&fx_runtime::Freeze::default()).expect("cells are copied");
         let path = std::env::temp_dir().join(format!("interior-{}.fxw", std::process::id()));
         frozen.save(&path).expect("cells of tensors and numbers are saved");
-        let loaded = PastFrozen::load(&path, &fx_runtime::Freeze::default()).expect("they are read");
+        let loaded = PastFrozen::load(&path, &here()).expect("they are read");
         std::fs::remove_file(&path).expect("it was written");
         for rows in [2, 1] {
             let xs = randn(&[rows, 4]);

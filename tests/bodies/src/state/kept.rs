@@ -519,9 +519,8 @@ impl Untouched {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{Close, in_a_row, randn, root, understood};
+    use crate::check::{Close, here, in_a_row, randn, root, understood};
     use fx_runtime::Freeze;
-    use tch::Device;
 
     understood!(Stepped: 2 of 14);
     understood!(ReadTwice: 2 of 11);
@@ -580,8 +579,8 @@ mod tests {
 
     #[test]
     fn a_tail() {
-        let zeros = || Tensor::zeros([1, 4, 2], (Kind::Float, Device::Cpu));
-        let make = |p: &nn::Path| Streaming { conv: nn::conv1d(p / 0, 4, 6, 3, Default::default()), tail: zeros() };
+        let zeros = |p: &nn::Path| Tensor::zeros([1, 4, 2], (Kind::Float, p.device()));
+        let make = |p: &nn::Path| Streaming { conv: nn::conv1d(p / 0, 4, 6, 3, Default::default()), tail: zeros(p) };
         in_a_row!(make, [5, 1, 7].map(|len| randn(&[1, 4, len])).into());
     }
 
@@ -608,13 +607,13 @@ mod tests {
 
     #[test]
     fn lists_and_queues() {
-        let zeros = || Tensor::zeros([2, 8], (Kind::Float, Device::Cpu));
+        let zeros = |p: &nn::Path| Tensor::zeros([2, 8], (Kind::Float, p.device()));
         let make = |p: &nn::Path| Windows {
             fc: linear(p, "fc"),
             keys: Vec::new(),
             last: VecDeque::new(),
-            pair: [zeros(), zeros()],
-            previous: zeros(),
+            pair: [zeros(p), zeros(p)],
+            previous: zeros(p),
             limit: 2,
             word: String::new(),
         };
@@ -690,7 +689,7 @@ mod tests {
         let path = folder.path().join("frozen.safetensors");
         let expected = [frozen.forward(&xs), frozen.forward(&xs)];
         frozen.save(&path).unwrap();
-        let mut loaded = RecurrentFrozen::load(&path, &Freeze::default()).unwrap();
+        let mut loaded = RecurrentFrozen::load(&path, &here()).unwrap();
         [loaded.forward(&xs), loaded.forward(&xs)].close(&expected);
         loaded.reset_state().unwrap();
         loaded.forward(&xs).close(&expected[0]);

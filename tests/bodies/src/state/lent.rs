@@ -445,7 +445,7 @@ mod tests {
     use fx_runtime::Freeze;
 
     use super::*;
-    use crate::check::{Close, in_a_row, randn, root, understood};
+    use crate::check::{Close, device, in_a_row, number, randn, root, understood};
 
     understood!(Mapped: 3 of 6);
     understood!(Maybe: 0 of 52);
@@ -475,7 +475,7 @@ mod tests {
     }
 
     fn state() -> CellState {
-        CellState { hidden: Tensor::zeros([2, 4], (Kind::Float, tch::Device::Cpu)), steps: 0, seen: vec![7] }
+        CellState { hidden: Tensor::zeros([2, 4], (Kind::Float, device())), steps: 0, seen: vec![7] }
     }
 
     #[test]
@@ -547,7 +547,7 @@ mod tests {
     fn plain() {
         let (_vs, net) = root(|p| Plain { fc: linear(p / 0) });
         let frozen = net.freeze(&Freeze::default()).unwrap();
-        let new = || (Vec::new(), None, (Tensor::from(0f32), 0), Tensor::from(2f32));
+        let new = || (Vec::new(), None, (number(0.0), 0), number(2.0));
         let ((mut all, mut last, mut pair, mut scale), mut theirs) = (new(), new());
         for _ in 0..3 {
             let xs = randn(&[2, 4]);
@@ -619,12 +619,11 @@ mod tests {
             let make = |p: &nn::Path| Reached {
                 fc: linear(p / 0),
                 maybe: Some(2),
-                bias: bias.then(|| Tensor::ones([2, 4], (Kind::Float, tch::Device::Cpu))),
+                bias: bias.then(|| Tensor::ones([2, 4], (Kind::Float, p.device()))),
             };
             let (_vs, net) = root(make);
             let frozen = net.freeze(&Freeze::default()).unwrap();
-            let new =
-                || (state(), vec![LayerCache { past: None, length: 2 }, LayerCache::default()], Tensor::from(2f32));
+            let new = || (state(), vec![LayerCache { past: None, length: 2 }, LayerCache::default()], number(2.0));
             let ((mut ours, mut caches, mut last), mut theirs) = (new(), new());
             for _ in 0..3 {
                 let xs = randn(&[2, 4]);

@@ -238,7 +238,7 @@ impl Handed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{agree, in_a_row, randn};
+    use crate::check::{agree, in_a_row, number, randn};
 
     fn linear(p: &nn::Path, name: &str) -> nn::Linear {
         nn::linear(p / name, 8, 8, Default::default())
@@ -294,7 +294,7 @@ mod tests {
     #[test]
     fn exchanged() {
         in_a_row!(
-            |p| Exchanged { fc: linear(p, "fc"), sum: None, now: Tensor::from(1f32), before: Tensor::from(2f32) },
+            |p| Exchanged { fc: linear(p, "fc"), sum: None, now: number(1.0), before: number(2.0) },
             vec![randn(&[2, 8]), randn(&[2, 8]), randn(&[2, 8])]
         );
     }

@@ -83,7 +83,7 @@ mod tests {
     use fx_runtime::Freeze;
 
     use super::*;
-    use crate::check::{Close, in_a_row, randn, root, understood};
+    use crate::check::{Close, here, in_a_row, randn, root, understood};
 
     understood!(Planned: 5 of 21);
 
@@ -102,7 +102,7 @@ mod tests {
         let path = folder.path().join("frozen.safetensors");
         frozen.save(&path).unwrap();
         let expected = [frozen.forward(&xs), frozen.forward(&xs)];
-        let mut loaded = PlannedFrozen::load(&path, &Freeze::default()).unwrap();
+        let mut loaded = PlannedFrozen::load(&path, &here()).unwrap();
         [loaded.forward(&xs), loaded.forward(&xs)].close(&expected);
         loaded.reset_state().unwrap();
         loaded.forward(&xs).close(&expected[0]);

@@ -124,7 +124,7 @@ impl SharedState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{agree, in_a_row, randn};
+    use crate::check::{agree, in_a_row, number, randn};
 
     fn linear(p: &nn::Path, name: &str) -> nn::Linear {
         nn::linear(p / name, 4, 4, Default::default())
@@ -152,7 +152,7 @@ mod tests {
         let (_vs, net) = crate::check::root(|p: &nn::Path| Ends { fc: linear(p, "fc") });
         let frozen = net.freeze(&fx_runtime::Freeze::default()).expect("a frozen model");
         for count in 0..3 {
-            let kept = || (0..count).map(|at| Kept { k: Tensor::from(at as f32).expand([2, 4], false), at }).collect();
+            let kept = || (0..count).map(|at| Kept { k: number(at as f32).expand([2, 4], false), at }).collect();
             let (mut eager, mut ours): (Vec<Kept>, Vec<Kept>) = (kept(), kept());
             for _ in 0..2 {
                 let xs = randn(&[2, 4]);

@@ -86,7 +86,7 @@ mod tests {
     use fx_runtime::Freeze;
 
     use super::*;
-    use crate::check::{Close, randn, root, understood};
+    use crate::check::{Close, here, randn, root, understood};
 
     understood!(Multistep: 8 of 14);
     understood!(LentPair: 0 of 1);
@@ -100,7 +100,7 @@ mod tests {
             slopes: Vec::new(),
             first: None,
         };
-        let mut frozen = model.freeze(&Freeze::default()).unwrap();
+        let mut frozen = model.freeze(&here()).unwrap();
         for time in [9.0, 6.0, 6.0, 3.0, 0.0] {
             let (slope, xs) = (randn(&[2, 3]), randn(&[2, 3]));
             frozen.step(&slope, time, &xs).close(&model.step(&slope, time, &xs));

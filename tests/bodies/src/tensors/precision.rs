@@ -1,6 +1,6 @@
 //! Models of more than one dtype: weights that are cast, buffers in double precision, inputs that the model casts itself.
 
-use fx_runtime::{Device, Kind, Module, Tensor, nn, traceable};
+use fx_runtime::{Kind, Module, Tensor, nn, traceable};
 
 /// A product in another dtype than the model's.
 #[derive(Debug, Module)]
@@ -29,7 +29,7 @@ pub struct Schedule {
 
 impl Schedule {
     fn new(p: &nn::Path) -> Schedule {
-        let alphas = Tensor::linspace(1e-4, 2e-2, 10, (Kind::Double, Device::Cpu)).cumprod(0, None::<Kind>);
+        let alphas = Tensor::linspace(1e-4, 2e-2, 10, (Kind::Double, p.device())).cumprod(0, None::<Kind>);
         Schedule { fc: nn::linear(p / "fc", 4, 4, Default::default()), alphas }
     }
 }
@@ -67,7 +67,7 @@ mod tests {
     use tch::no_grad;
 
     use super::*;
-    use crate::check::{Close, agree, randn, root};
+    use crate::check::{Close, agree, here, randn, root};
 
     fn linear(p: &nn::Path, name: &str) -> nn::Linear {
         nn::linear(p / name, 4, 4, Default::default())
@@ -95,7 +95,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("frozen.safetensors");
         frozen.save(&path).expect("saved");
-        let loaded = ScheduleFrozen::load(&path, &Freeze::default()).expect("loaded");
+        let loaded = ScheduleFrozen::load(&path, &here()).expect("loaded");
         let xs = randn(&[3, 4]);
         loaded.promoted(&xs, 2).close(&no_grad(|| net.promoted(&xs, 2)));
     }

@@ -89,7 +89,7 @@ pub(crate) fn run_rows<const I: usize, const O: usize>(
 }
 
 /// Runs a kernel of so many inputs; its results have `counts` elements.
-pub(super) fn execute<const O: usize>(
+pub(crate) fn execute<const O: usize>(
     name: &str,
     kernel: &str,
     arguments: &[KernelArg<'_>],
@@ -97,11 +97,10 @@ pub(super) fn execute<const O: usize>(
     counts: &[usize; O],
 ) -> [Tensor; O] {
     let (mut main, mut input) = (String::from("int main() {\n"), Vec::new());
-    let (mut names, mut tensors, mut kind) = (Vec::new(), Vec::new(), None);
+    let (mut names, mut tensors) = (Vec::new(), Vec::new());
     for (number, argument) in arguments.iter().enumerate() {
         names.push(match argument {
             KernelArg::Tensor(tensor) => {
-                kind = Some(tensor.kind());
                 let bytes = tensor.kind().elt_size_in_bytes();
                 let span = tensor.size().into_iter().zip(tensor.stride()).map(|(size, stride)| (size - 1) * stride);
                 let span = usize::try_from(span.sum::<i64>() + 1).unwrap() * bytes;
@@ -112,7 +111,7 @@ pub(super) fn execute<const O: usize>(
                         .extend_from_slice(unsafe { std::slice::from_raw_parts(tensor.data_ptr().cast::<u8>(), span) });
                     let _ = writeln!(main, "if (fread(t{number}, 1, {span}, stdin) != {span}) return 1;");
                 }
-                tensors.push(number);
+                tensors.push((number, tensor.kind()));
                 format!("t{number}")
             }
             KernelArg::Int(value) => value.to_string(),
@@ -126,19 +125,20 @@ pub(super) fn execute<const O: usize>(
     let _ = writeln!(main, "vector<thread> block;");
     let _ = writeln!(main, "for (int t = 0; t < blockDim.x; t++) block.emplace_back([=] {{ {call} }});");
     let _ = writeln!(main, "for (auto& one : block) one.join();\n}}");
-    let kind = kind.unwrap();
-    let bytes = kind.elt_size_in_bytes();
-    for (output, count) in counts.iter().enumerate() {
-        let _ = writeln!(main, "fwrite(t{}, {bytes}, {count}, stdout);", tensors[inputs + output]);
+    let results = &tensors[inputs..];
+    for ((number, kind), count) in results.iter().zip(counts) {
+        let _ = writeln!(main, "fwrite(t{number}, {}, {count}, stdout);", kind.elt_size_in_bytes());
     }
     let found = output_of(name, &[CUDA, kernel, &main, "}\n"].concat(), &input);
-    assert_eq!(found.len(), counts.iter().sum::<usize>() * bytes, "{name}");
-    let mut rest = &found[..];
-    counts.map(|count| {
-        let (own, others) = rest.split_at(count * bytes);
+    let (mut rest, mut results) = (&found[..], results.iter());
+    let found = counts.map(|count| {
+        let (_, kind) = results.next().unwrap();
+        let (own, others) = rest.split_at(count * kind.elt_size_in_bytes());
         rest = others;
-        Tensor::from_data_size(own, &[i64::try_from(count).unwrap()], kind)
-    })
+        Tensor::from_data_size(own, &[i64::try_from(count).unwrap()], *kind)
+    });
+    assert!(rest.is_empty(), "{name}");
+    found
 }
 
 /// What a program writes when it reads `input`.

@@ -1,14 +1,12 @@
 //! Max pooling on a GPU, of images whose channels lie together: a thread takes the channels of one load of 16 bytes of one
 //! result. `ATen`'s kernel also writes where the largest values were, in eight bytes each.
 
-use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use tch::{Device, Tensor};
 
 use super::source::types;
-use super::{LOAD, MOST_BLOCKS, NAME, Operand, Stored, THREADS};
+use super::{Compiled, LOAD, MOST_BLOCKS, NAME, Operand, Stored, THREADS};
 use crate::Result;
 use crate::ffi::int8::Pooling;
 use crate::ffi::{CudaKernel, KernelArg};
@@ -16,19 +14,11 @@ use crate::ffi::{CudaKernel, KernelArg};
 /// The largest value of each window, NaN if there is one; none where there is no kernel for `x`, which is
 /// `[batch, channels, height, width]`.
 pub(crate) fn max_pool(x: &Tensor, pooling: &Pooling) -> Option<Result<Tensor>> {
+    static KERNELS: Compiled<Stored> = Compiled::new();
     let Device::Cuda(device) = x.device() else { return None };
     let images = Images::of(x, pooling)?;
-    let kernel = compiled(images.stored, device)?;
+    let kernel = KERNELS.get(images.stored, device, || source(images.stored))?;
     Some(images.run(x, pooling, &kernel))
-}
-
-/// The kernel of a dtype on a device, compiled once; none where it cannot be.
-fn compiled(stored: Stored, device: usize) -> Option<Arc<CudaKernel>> {
-    type Kernels = HashMap<(Stored, usize), Option<Arc<CudaKernel>>>;
-    static KERNELS: Mutex<Option<Kernels>> = Mutex::new(None);
-    let mut kernels = KERNELS.lock().unwrap_or_else(PoisonError::into_inner);
-    let made = || CudaKernel::compile(NAME, &source(stored), Device::Cuda(device)).ok().map(Arc::new);
-    kernels.get_or_insert_default().entry((stored, device)).or_insert_with(made).clone()
 }
 
 /// What is known of images that the kernel takes.

@@ -151,7 +151,7 @@ impl Printer<'_> {
 }
 
 /// The stored type, the type that is computed with, and how one becomes the other.
-pub(super) fn types(stored: Stored) -> &'static str {
+pub(crate) fn types(stored: Stored) -> &'static str {
     match stored {
         Stored::F32 => PLAIN_F32,
         Stored::F64 => PLAIN_F64,

@@ -44,7 +44,7 @@ fn elements_on_a_gpu_are_those_of_aten() {
     assert!(check_on::<Units, 1, 0, 1>(gpu, within, Kind::Float, 100) > 80);
     assert!(check_on::<Soft, 1, 0, 1>(gpu, within, Kind::Float, 100) > 80);
     assert!(check_on::<Mixed, 2, 1, 1>(gpu, within, Kind::Float, 100) > 80);
-    assert_eq!(super::super::uncompiled(), Vec::<String>::new());
+    assert_all_compiled();
 }
 
 #[test]
@@ -63,5 +63,11 @@ fn rows_on_a_gpu_are_as_exact_as_by_aten() {
     let Some(gpu) = gpu("rows on a GPU") else { return };
     check_wide(gpu);
     check_narrow(gpu);
-    assert_eq!(super::super::uncompiled(), Vec::<String>::new());
+    assert_all_compiled();
+}
+
+/// All but the groups that another test has refused, on a device that is not there.
+fn assert_all_compiled() {
+    let here = super::super::uncompiled().into_iter().filter(|text| text.contains("Cuda(0)"));
+    assert_eq!(here.collect::<Vec<_>>(), Vec::<String>::new());
 }

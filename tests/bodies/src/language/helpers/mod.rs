@@ -196,8 +196,7 @@ impl HelperShapes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{agree, randn, understood};
-    use fx_runtime::Freeze;
+    use crate::check::{agree, here, randn, understood};
 
     understood!(Recursive: 4 of 10);
 
@@ -218,7 +217,7 @@ mod tests {
 
     #[test]
     fn free_functions() {
-        let frozen = HardSwishFrozen::freeze(&Freeze::default()).expect("a frozen function");
+        let frozen = HardSwishFrozen::freeze(&here()).expect("a frozen function");
         let graph = hard_swish_graph().expect("a graph");
         assert!(graph.lint().is_ok());
         crate::check::same(&[randn(&[5]), randn(&[2, 3])], |xs| hard_swish(xs), |xs| frozen.hard_swish(xs));
