@@ -167,8 +167,9 @@ impl Freeze {
     ///
     /// It is the graph that [`quantize`](crate::quant::quantize) makes of the model, frozen for the CPU and shared between
     /// threads; what has no kernel on codes is computed in f32. On a GPU, which has no such kernels, values and weights are
-    /// rounded alike and computed with as floats: the numbers of the quantized model, slower than without this. `save` writes the codes. Parameters of another graph are
-    /// refused, and a model whose inputs and results are more than tensors, numbers and tuples of them.
+    /// rounded alike and computed with as floats: the numbers of the quantized model, slower than without this; what is saved
+    /// there is loaded to the CPU alone. `save` writes the codes. Parameters of another graph are refused, and a model whose
+    /// inputs and results are more than tensors, numbers and tuples of them.
     ///
     /// [`Prepared::convert`]: crate::quant::Prepared::convert
     #[must_use]

@@ -4,7 +4,7 @@ use std::fmt;
 
 use tch::{Device, Kind};
 
-use super::reference::simulated;
+use super::simulated::simulated;
 use super::{Prepared, PreparedQat, QConfigMapping, QEngine, prepare, prepare_qat, quantize};
 use crate::frame::Frame;
 use crate::graph_module::SharedGraph;

@@ -20,6 +20,7 @@
 //! | `prepare`, `file`, `reference` | calibration, its result, and the graph that computes with it |
 //! | `int8/` | the graph whose layers compute on integers |
 //! | `form` | a frozen type that computes on integers |
+//! | `simulated` | the same numbers on floats, where there are no kernels on integers |
 //! | `qat/` | the same graph in training: weights and values fake-quantized, batch norms folded |
 //! | `accuracy` | how much each site loses |
 //! | `equalization/` | channels of alike ranges: cross-layer equalization and smoothing |
@@ -42,6 +43,7 @@ mod patterns;
 mod prepare;
 mod qat;
 mod reference;
+mod simulated;
 mod sites;
 mod weight_only;
 mod weighted;

@@ -5,11 +5,13 @@
 //! it. In f32 a warp computes one result of each row: its threads read 16 bytes of the weight's row at a time, and of `x` what
 //! these stand before.
 
+mod case;
 mod source;
 mod tile;
 
 use tch::{Device, Tensor};
 
+use self::case::{Case, WARP, width};
 use self::source::{dense_source, product_source};
 use self::tile::{OWN, TileCase};
 use crate::Result;
@@ -20,8 +22,6 @@ use crate::ffi::{Facts, KernelArg, Param};
 const MOST_ROWS: i64 = 8;
 /// The same of f16 and bf16, in which tensor cores multiply.
 const MOST_TILED_ROWS: i64 = 32;
-/// Threads that exchange registers.
-const WARP: u32 = 32;
 
 /// The integers of a weight `[out, in]` on a GPU.
 #[derive(Debug)]
@@ -32,19 +32,6 @@ pub(crate) struct DeviceCodes {
     pub(crate) scale: Param,
     /// Of four bits, `f32[out, in / group, 1]`.
     pub(crate) zero_point: Option<Param>,
-}
-
-/// What a kernel is compiled for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Case {
-    stored: Stored,
-    is_halves: bool,
-    rows: i64,
-}
-
-/// Numbers of one load of 16 bytes, of four bits or of eight.
-fn width(is_halves: bool) -> i64 {
-    if is_halves { 32 } else { 16 }
 }
 
 impl DeviceCodes {

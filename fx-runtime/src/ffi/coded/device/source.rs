@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Case, width};
+use super::case::{Case, width};
 use crate::ffi::pointwise::device::{LOAD, NAME, types};
 
 /// What all kernels begin with: how a load of codes becomes numbers.

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
+use super::case::{Case, WARP, width};
 use super::source::begin;
-use super::{Case, WARP, width};
 use crate::ffi::pointwise::device::{NAME, Stored};
 
 /// Results of each row of `x` that a block computes.
@@ -76,7 +76,7 @@ impl TileCase {
             ("0", "1, 0")
         };
         let _ = writeln!(out, "extern \"C\" __global__ void {NAME}({PARAMS}) {{");
-        let finished = if is_halves { "sum" } else { "sum * scales[column]" };
+        let finished = if is_halves { "total" } else { "total * scales[column]" };
         out + &BODY.replace("GROUP_AT", at).replace("PARAMETERS", parameters).replace("FINISHED", finished)
     }
 }
@@ -212,12 +212,12 @@ const BODY: &str = "    __shared__ float parts[WARPS][OWN * 8 * ROWS];
         __syncthreads();
         for (int i = threadIdx.x; i < OWN * rows; i += blockDim.x) {
             int column = first + i % OWN;
-            float sum = 0;
+            float total = 0;
             #pragma unroll
-            for (int part = 0; part < WARPS; part++) sum += parts[part][i];
+            for (int part = 0; part < WARPS; part++) total += parts[part][i];
             if (column < out) {
-                sum = FINISHED;
-                y[(long long)(i / OWN) * out + column] = store(has_bias ? sum + (float)load(bias[column]) : sum);
+                total = FINISHED;
+                y[(long long)(i / OWN) * out + column] = store(has_bias ? total + (float)load(bias[column]) : total);
             }
         }
         __syncthreads();
