@@ -77,3 +77,25 @@ fn packed(codes: &Tensor) -> Option<DirectConv> {
     let conv = DirectConv::pack_int8(&weight, None, &Geometry::of_rows(), &numbers)?.ok()?;
     conv.lay_out().is_ok().then_some(conv)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By the way of a GPU, whose product libtorch has on the CPU too, and where there is a GPU by that.
+    #[test]
+    fn sums_of_signed_bytes_are_those_of_codes() -> Result<()> {
+        let device = if crate::ffi::cuda::is_available() { Device::Cuda(0) } else { Device::Cpu };
+        let codes = Tensor::randint_low(-127, 128, [24, 64], (Kind::Int8, device));
+        let plain = IntegerProduct::Plain(Param::new(codes.tr().contiguous()));
+        for count in [1, 16, 17, 40] {
+            let rows = Tensor::randint(256, [count, 64], (Kind::Uint8, device));
+            let wanted = plain.sums(&rows, 24)?;
+            let found = device_sums(&rows, &Param::new(codes.shallow_clone()))?;
+            assert_eq!((found.kind(), found.size()), (Kind::Int, vec![count, 24]), "{count}");
+            assert_eq!(found, wanted, "{count}");
+            assert_eq!(IntegerProduct::new(&codes)?.sums(&rows, 24)?, wanted, "{count}");
+        }
+        Ok(())
+    }
+}
