@@ -24,6 +24,7 @@ fn integers_are_near_the_weight_and_small() -> Result<()> {
         (WeightFormat::Int4 { group: 128 }, 18.0, 0.15),
         (WeightFormat::F16, 70.0, 0.51),
         (WeightFormat::Bf16, 50.0, 0.51),
+        (WeightFormat::Float8, 30.0, 0.27),
     ] {
         let quantized = WeightOnlyLinear::new(&layer, format)?;
         let found = sqnr(&layer.ws, &quantized.weight()?)?;
@@ -40,7 +41,8 @@ fn integers_are_near_the_weight_and_small() -> Result<()> {
 fn the_kernel_is_the_dequantized_layer() -> Result<()> {
     let _alone = alone();
     let layer = layer();
-    for format in [WeightFormat::Int8, WeightFormat::Int4 { group: 64 }, WeightFormat::F16, WeightFormat::Bf16] {
+    let formats = [WeightFormat::Int8, WeightFormat::Int4 { group: 64 }, WeightFormat::F16, WeightFormat::Bf16];
+    for format in formats.into_iter().chain([WeightFormat::Float8]) {
         let quantized = WeightOnlyLinear::new(&layer, format)?;
         let xs = Tensor::randn([2, 5, 128], (Kind::Float, Device::Cpu));
         let (found, wanted) = tch::no_grad(|| {
@@ -67,9 +69,12 @@ fn embeddings() -> Result<()> {
     let _alone = alone();
     let vs = nn::VarStore::new(Device::Cpu);
     let table = nn::embedding(vs.root(), 40, 64, nn::EmbeddingConfig::default());
-    for (format, decibels) in
-        [(WeightFormat::Int8, 40.0), (WeightFormat::Int4 { group: 64 }, 17.0), (WeightFormat::Int4 { group: 16 }, 20.0)]
-    {
+    for (format, decibels) in [
+        (WeightFormat::Int8, 40.0),
+        (WeightFormat::Int4 { group: 64 }, 17.0),
+        (WeightFormat::Int4 { group: 16 }, 20.0),
+        (WeightFormat::Float8, 30.0),
+    ] {
         let quantized = WeightOnlyEmbedding::new(&table, format)?;
         let found = sqnr(&table.ws, &quantized.weight()?)?;
         assert!(found > decibels, "{format}: {found} dB");
