@@ -55,6 +55,9 @@ impl Tracer<'_> {
             value = self.typed_none(value, typed);
             let ty = self.index.ty(self.module(), self.function().owner.as_ref(), &typed.ty);
             value = self.of_written_type(value, &ty);
+            if matches!(&*typed.ty, syn::Type::Path(_)) {
+                value = self.tensor_as_written(value, &ty);
+            }
             if matches!(&*typed.pat, syn::Pat::Ident(ident) if ident.mutability.is_some()) {
                 value = self.typed_list(value, &ty, typed.ty.span());
                 value = self.typed_option(value, &typed.ty)?;

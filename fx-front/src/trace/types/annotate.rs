@@ -1,6 +1,6 @@
 //! Types that the user writes, for code that is kept as opaque code.
 
-use fx_ir::Op;
+use fx_ir::{Op, Type};
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
@@ -14,6 +14,17 @@ impl Tracer<'_> {
         let Some(written) = written.and_then(|text| syn::parse_str::<syn::Type>(&text).ok()) else { return Ok(value) };
         self.annotate(&value, &written)?;
         Ok(value.with_ty(ty.clone()))
+    }
+
+    /// Code that is kept as opaque code, of a type that is not known, is the tensor that its variable says.
+    pub(in crate::trace) fn tensor_as_written(&mut self, value: Val, ty: &Ty) -> Val {
+        let Val::Node(id, Ty::Unknown, form) = value else { return value };
+        let is_opaque = matches!(&self.graph.node(id).op, Op::Rust(code) if code.opaque.is_some());
+        if *ty != Ty::Tensor || !is_opaque {
+            return Val::Node(id, Ty::Unknown, form);
+        }
+        self.edit_node(id).ty = Type::TENSOR;
+        Val::Node(id, Ty::Tensor, form)
     }
 
     /// Code that is kept as opaque code may be of the type that is written, and of no other, only because it is written.
