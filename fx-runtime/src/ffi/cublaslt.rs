@@ -112,17 +112,12 @@ impl LtWeight {
 
     /// A weight in floats of eight bits, with a scale for each row, for results of `kind`; none where the library is not
     /// there, or does not yield that dtype.
-    pub(crate) fn of_float8(
-        weight: Param,
-        scale: Param,
-        bias: Option<&Tensor>,
-        kind: Kind,
-    ) -> Result<Option<Self>, TchError> {
-        let Device::Cuda(device) = weight.device() else { return Ok(None) };
+    pub(crate) fn of_float8(weight: Param, scale: Param, bias: Option<Param>, kind: Kind) -> Option<Self> {
+        let Device::Cuda(device) = weight.device() else { return None };
         let is_ours = matches!(kind, Kind::Half | Kind::BFloat16) && weight.is_contiguous();
-        let Some(lt) = lt(device).filter(|_| is_ours) else { return Ok(None) };
-        let (out, bias) = (weight.size()[0], bias.map(Param::copied).transpose()?);
-        Ok(Some(Self { weight, scale: Some(scale), bias, kind, out, rank: 0, lt, plans: Mutex::default() }))
+        let lt = lt(device).filter(|_| is_ours)?;
+        let out = weight.size()[0];
+        Some(Self { weight, scale: Some(scale), bias, kind, out, rank: 0, lt, plans: Mutex::default() })
     }
 
     pub(crate) fn weight(&self) -> &Param {
@@ -191,7 +186,7 @@ impl LtWeight {
 mod tests {
     use super::library::{Algorithm, Found};
     use super::*;
-    use crate::ffi::cuda;
+    use crate::ffi::cuda::gpu_or_skip;
 
     #[test]
     fn there_is_none_on_the_cpu() {
@@ -209,18 +204,24 @@ mod tests {
         assert_eq!((size_of::<Algorithm>(), size_of::<Found>()), (64, 96));
     }
 
+    /// How far a result is from the activation of these sums, of f64, at most, by their size.
+    fn error_of(found: &Tensor, sums: Tensor, act: LtActivation) -> f64 {
+        let wanted = match act {
+            LtActivation::None => sums,
+            LtActivation::Relu => sums.relu(),
+            LtActivation::Gelu => sums.gelu("tanh"),
+        };
+        ((found.to_kind(Kind::Double) - &wanted).abs() / (wanted.abs() + 1.0)).max().double_value(&[])
+    }
+
     /// Every activation, with and without a bias and something added, against f64; where there is no GPU it says so.
     #[test]
     fn products_are_those_of_f64() {
-        if !cuda::is_available() {
-            eprintln!("skipped: there is no GPU");
-            return;
-        }
+        let Some(device) = gpu_or_skip("a product by cuBLASLt") else { return };
         for (kind, unit) in [(Kind::Half, 1.0 / 1024.0), (Kind::BFloat16, 1.0 / 128.0)] {
             for [rows, columns, out] in [[1, 64, 8], [5, 7, 3], [128, 768, 3072], [33, 100, 50_257], [3, 8, 1]] {
-                let random = |shape: &[i64], scale: f64| {
-                    (Tensor::randn(shape, (Kind::Float, Device::Cuda(0))) * scale).to_kind(kind)
-                };
+                let random =
+                    |shape: &[i64], scale: f64| (Tensor::randn(shape, (Kind::Float, device)) * scale).to_kind(kind);
                 let (x, other) = (random(&[rows, columns], 1.0), random(&[rows, out], 1.0));
                 let columns = u32::try_from(columns).unwrap();
                 let weight = random(&[out, i64::from(columns)], f64::from(columns).sqrt().recip());
@@ -248,12 +249,7 @@ mod tests {
                             if adds {
                                 wanted += wide(&other);
                             }
-                            let wanted = match act {
-                                LtActivation::None => wanted,
-                                LtActivation::Relu => wanted.relu(),
-                                LtActivation::Gelu => wanted.gelu("tanh"),
-                            };
-                            let error = ((wide(&found) - &wanted).abs() / (wanted.abs() + 1.0)).max().double_value(&[]);
+                            let error = error_of(&found, wanted, act);
                             assert!(error <= 2.0 * unit, "{what}: {error:e}");
                         }
                     }
@@ -266,11 +262,7 @@ mod tests {
     /// products.
     #[test]
     fn products_of_eight_bits_are_those_of_f64() {
-        if !cuda::is_available() {
-            eprintln!("skipped: there is no GPU");
-            return;
-        }
-        let device = Device::Cuda(0);
+        let Some(device) = gpu_or_skip("a product by cuBLASLt") else { return };
         for (kind, unit) in [(Kind::Half, 1.0 / 128.0), (Kind::BFloat16, 1.0 / 64.0)] {
             for [rows, columns, out] in [[1, 64, 16], [5, 256, 48], [130, 768, 3072]] {
                 let random = |shape: &[i64]| Tensor::randn(shape, (Kind::Float, device));
@@ -283,10 +275,10 @@ mod tests {
                 let packed = LtWeight::of_float8(
                     Param::new(weight.shallow_clone()),
                     Param::new(of_weight.shallow_clone()),
-                    Some(&bias),
+                    Some(Param::new(bias.shallow_clone())),
                     kind,
                 );
-                let packed = packed.unwrap().unwrap();
+                let packed = packed.unwrap();
                 for act in [LtActivation::None, LtActivation::Relu, LtActivation::Gelu] {
                     for adds in [false, true] {
                         let what = format!("{kind:?} {rows} {columns} {out} {act:?} {adds}");
@@ -301,12 +293,7 @@ mod tests {
                         if adds {
                             wanted += wide(&other);
                         }
-                        let wanted = match act {
-                            LtActivation::None => wanted,
-                            LtActivation::Relu => wanted.relu(),
-                            LtActivation::Gelu => wanted.gelu("tanh"),
-                        };
-                        let error = ((wide(&found) - &wanted).abs() / (wanted.abs() + 1.0)).max().double_value(&[]);
+                        let error = error_of(&found, wanted, act);
                         assert!(error <= unit, "{what}: {error:e}");
                     }
                 }

@@ -38,6 +38,19 @@ pub(crate) fn is_available() -> bool {
     matches!(open(), Opened::At(_)) && tch::Cuda::is_available()
 }
 
+/// The first GPU; where there is none, a test says so and skips.
+#[cfg(test)]
+pub(crate) fn gpu_or_skip(test: &str) -> Option<tch::Device> {
+    use std::io::Write as _;
+
+    let is_there = is_available();
+    if !is_there {
+        // Where what tests print is hidden, too.
+        let _ = writeln!(std::io::stderr(), "{test} is skipped: there is no GPU");
+    }
+    is_there.then_some(tch::Device::Cuda(0))
+}
+
 /// The stream that libtorch gives its work to on this thread; none where there is no CUDA.
 #[cfg(unix)]
 pub(super) fn current_stream(device: usize) -> Option<*mut std::ffi::c_void> {

@@ -4,17 +4,19 @@
 //! the nearest, halves to the even one, and so are the floats of eight bits (`e4m3fn`), beyond whose range is its end.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
-use tch::{Device, Kind, Tensor};
+use tch::{Device, Kind, TchError, Tensor};
 
-use super::pointwise::device::{Compiled, LOAD, MOST_BLOCKS, NAME, Stored, THREADS, types};
-use super::{Facts, KernelArg};
+use super::pointwise::device::rows::BLOCK;
+use super::pointwise::device::{Compiled, LOAD, NAME, Stored, THREADS, WARP, blocks_for, packs};
+use super::{CudaKernel, Facts, KernelArg};
 use crate::Result;
 
 /// The scale of a row is no smaller, so that its reciprocal is a number.
-pub(crate) const LEAST_SCALE: f32 = f32::MIN_POSITIVE;
-/// Threads that exchange registers.
-const WARP: u32 = 32;
+const LEAST_SCALE: f32 = f32::MIN_POSITIVE;
+/// The most blocks, each of which takes a row at a time.
+const MOST_BLOCKS: u32 = 1 << 16;
 
 /// What rows are rounded to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -42,6 +44,16 @@ impl EightBits {
     }
 }
 
+/// The scale of each row of `[rows, columns]`, `f32[rows]`, by libtorch's operators.
+///
+/// # Errors
+///
+/// What libtorch reports.
+pub(crate) fn row_scales(x: &Tensor, to: EightBits) -> Result<Tensor, TchError> {
+    let most = x.f_abs()?.f_amax([1i64].as_slice(), false)?.f_to_kind(Kind::Float)?;
+    most.f_div_scalar(f64::from(to.largest()))?.f_clamp_min(f64::from(LEAST_SCALE))
+}
+
 /// What a tensor is stored as, f64 excepted.
 fn stored(tensor: &Tensor) -> Option<Stored> {
     Stored::of(Facts::of(tensor)?.dtype).filter(|&stored| stored != Stored::F64)
@@ -49,39 +61,37 @@ fn stored(tensor: &Tensor) -> Option<Stored> {
 
 /// The codes of the rows of a contiguous `x`, `[rows, columns]`, and the scale of each, `f32[rows]`. The codes are of at least
 /// `least` rows, of which those behind `x`'s are zeros. None where there is no kernel.
-pub(crate) fn quantized_rows(x: &Tensor, to: EightBits, least: i64) -> Option<Result<(Tensor, Tensor)>> {
+pub(crate) fn quantized_rows(x: &Tensor, to: EightBits, least: i64) -> Result<Option<(Tensor, Tensor)>> {
+    let Some((kernel, threads)) = rows_kernel(x, to) else { return Ok(None) };
+    let [rows, columns] = [x.size()[0], x.size()[1]];
+    let (sizes, bytes) = ([rows.max(least), columns], (Kind::Int8, x.device()));
+    let codes = if rows < least { Tensor::f_zeros(sizes, bytes)? } else { Tensor::f_empty(sizes, bytes)? };
+    let scales = Tensor::f_empty([rows], (Kind::Float, x.device()))?;
+    let blocks = u32::try_from(rows).unwrap_or(MOST_BLOCKS).min(MOST_BLOCKS);
+    // SAFETY: the arguments are those that the source declares; `x` is contiguous in whole loads, and codes and scales are
+    // new, with a place for each element and for each row.
+    unsafe { kernel.launch([blocks, 1, 1], [threads, 1, 1], 0, &rows_arguments(x, &codes, &scales))? };
+    Ok(Some((if to == EightBits::Int { codes } else { codes.f_view_dtype(to.kind())? }, scales)))
+}
+
+/// The kernel for the rows of `x`, and how many threads have work on one; none of what is not contiguous in whole loads.
+fn rows_kernel(x: &Tensor, to: EightBits) -> Option<(Arc<CudaKernel>, u32)> {
     static KERNELS: Compiled<(EightBits, Stored)> = Compiled::new();
     let [rows, columns] = <[i64; 2]>::try_from(x.size()).ok()?;
     let (stored, Device::Cuda(device)) = (stored(x)?, x.device()) else { return None };
-    let is_whole = usize::try_from(columns).is_ok_and(|columns| columns.is_multiple_of(LOAD / stored.bytes()));
-    if rows == 0 || columns == 0 || !is_whole || !x.is_contiguous() || !(x.data_ptr() as usize).is_multiple_of(LOAD) {
+    let (columns, pack) = (usize::try_from(columns).ok()?, LOAD / stored.bytes());
+    let is_whole = columns.is_multiple_of(pack) && (x.data_ptr() as usize).is_multiple_of(LOAD);
+    if rows == 0 || columns == 0 || !is_whole || !x.is_contiguous() {
         return None;
     }
-    let kernel = KERNELS.get((to, stored), device, || rows_source(to, stored))?;
-    let run = || -> Result<(Tensor, Tensor)> {
-        let sizes = [rows.max(least), columns];
-        let codes = if rows < least {
-            Tensor::f_zeros(sizes, (Kind::Int8, x.device()))?
-        } else {
-            Tensor::f_empty(sizes, (Kind::Int8, x.device()))?
-        };
-        let scales = Tensor::f_empty([rows], (Kind::Float, x.device()))?;
-        let blocks = u32::try_from(rows).unwrap_or(u32::MAX).min(MOST_BLOCKS * 32);
-        let loads = columns / i64::try_from(LOAD / stored.bytes()).unwrap_or(1);
-        let threads = u32::try_from(loads).unwrap_or(THREADS).next_multiple_of(WARP).min(THREADS);
-        // SAFETY: the arguments are those that the source declares; `x` is contiguous in whole loads, and codes and scales
-        // are new, with a place for each element and for each row.
-        unsafe { kernel.launch([blocks, 1, 1], [threads, 1, 1], 0, &rows_arguments(x, &codes, &scales))? };
-        Ok((if to == EightBits::Int { codes } else { codes.f_view_dtype(to.kind())? }, scales))
-    };
-    Some(run())
+    let threads = u32::try_from(columns / pack).unwrap_or(THREADS).next_multiple_of(WARP).min(THREADS);
+    Some((KERNELS.get((to, stored), device, || rows_source(to, stored))?, threads))
 }
 
 /// What the kernel is given, in the order in which the source declares it.
 fn rows_arguments<'t>(x: &'t Tensor, codes: &'t Tensor, scales: &'t Tensor) -> [KernelArg<'t>; 5] {
-    let int = |number: i64| KernelArg::Int(i32::try_from(number).unwrap_or(i32::MAX));
-    let size = x.size();
-    [KernelArg::Tensor(x), KernelArg::Tensor(codes), KernelArg::Tensor(scales), int(size[0]), int(size[1])]
+    let [codes, scales] = [codes, scales].map(KernelArg::Tensor);
+    [KernelArg::Tensor(x), codes, scales, KernelArg::int(x.size()[0]), KernelArg::int(x.size()[1])]
 }
 
 /// `store(sums · row's scale · column's scale + bias)`, of the dtype and on the device of `like`, for sums `i32[rows, out]` or
@@ -91,27 +101,28 @@ pub(crate) fn scaled_sums(
     [of_rows, of_columns]: [&Tensor; 2],
     bias: Option<&Tensor>,
     like: &Tensor,
-) -> Option<Result<Tensor>> {
+) -> Result<Option<Tensor>> {
+    let Some(kernel) = sums_kernel(sums, of_columns, bias, like) else { return Ok(None) };
+    let y = Tensor::f_empty([of_rows.size()[0], sums.size()[1]], (like.f_kind()?, sums.device()))?;
+    let arguments = sums_arguments(sums, [of_rows, of_columns], bias, &y);
+    let blocks = blocks_for(y.numel() * y.kind().elt_size_in_bytes() / LOAD);
+    // SAFETY: the arguments are those that the source declares; sums, scales and bias have the shapes that were looked at,
+    // whole loads to a row, and the result is new.
+    unsafe { kernel.launch([blocks, 1, 1], [THREADS, 1, 1], 0, &arguments)? };
+    Ok(Some(y))
+}
+
+/// The kernel for such sums; none of rows that are no whole loads.
+fn sums_kernel(sums: &Tensor, of_columns: &Tensor, bias: Option<&Tensor>, like: &Tensor) -> Option<Arc<CudaKernel>> {
     static KERNELS: Compiled<(bool, Stored)> = Compiled::new();
     let (stored, Device::Cuda(device)) = (stored(like)?, sums.device()) else { return None };
-    let (rows, [_, out]) = (of_rows.size()[0], <[i64; 2]>::try_from(sums.size()).ok()?);
+    let [_, out] = <[i64; 2]>::try_from(sums.size()).ok()?;
     let is_whole = out % 8 == 0 && sums.is_contiguous();
     if !is_whole || of_columns.size() != [out] || bias.is_some_and(|bias| bias.size() != [out]) {
         return None;
     }
     let is_integers = sums.kind() == Kind::Int;
-    let kernel = KERNELS.get((is_integers, stored), device, || sums_source(is_integers, stored))?;
-    let run = || -> Result<Tensor> {
-        let y = Tensor::f_empty([rows, out], (like.f_kind()?, sums.device()))?;
-        let loads = y.numel().div_ceil(LOAD / stored.bytes()).div_ceil(THREADS as usize);
-        let blocks = u32::try_from(loads).unwrap_or(u32::MAX).clamp(1, MOST_BLOCKS * 8);
-        let arguments = sums_arguments(sums, [of_rows, of_columns], bias, &y);
-        // SAFETY: the arguments are those that the source declares; sums, scales and bias have the shapes that were looked
-        // at, whole loads to a row, and the result is new.
-        unsafe { kernel.launch([blocks, 1, 1], [THREADS, 1, 1], 0, &arguments)? };
-        Ok(y)
-    };
-    Some(run())
+    KERNELS.get((is_integers, stored), device, || sums_source(is_integers, stored))
 }
 
 /// What that kernel is given.
@@ -132,14 +143,6 @@ fn sums_arguments<'t>(
         KernelArg::Long(size[0] * size[1]),
         KernelArg::Long(size[1]),
     ]
-}
-
-fn begin(stored: Stored) -> String {
-    let mut out = types(stored).to_owned();
-    // Writing to a string cannot fail.
-    let _ = writeln!(out, "const int PACK = {};", LOAD / stored.bytes());
-    let _ = writeln!(out, "struct alignas({LOAD}) Pack {{ T of[PACK]; }};");
-    out
 }
 
 /// To the nearest float of eight bits: in its subnormal range by an addition that rounds to multiples of 2⁻⁹, above it by
@@ -163,16 +166,17 @@ const TO_INT: &str = "__device__ unsigned char rounded(float x) {
 
 /// The source of what rounds rows.
 fn rows_source(to: EightBits, stored: Stored) -> String {
-    let mut out = begin(stored);
+    let mut out = packs(stored);
     out += match to {
         EightBits::Int => TO_INT,
         EightBits::Float => TO_FLOAT,
     };
+    out += BLOCK;
     // Writing to a string cannot fail.
     let _ = write!(
         out,
         "struct alignas(PACK) Codes {{ unsigned char of[PACK]; }};
-__device__ float larger(float x, float y) {{ return x > y || x != x ? x : y; }}
+__device__ R larger(R x, R y) {{ return x > y || x != x ? x : y; }}
 extern \"C\" __global__ void {NAME}(const T* x, void* codes, void* scales, int rows, int columns) {{
     __shared__ float warps[32];
     for (int row = blockIdx.x; row < rows; row += gridDim.x) {{
@@ -183,11 +187,7 @@ extern \"C\" __global__ void {NAME}(const T* x, void* codes, void* scales, int r
             #pragma unroll
             for (int i = 0; i < PACK; i++) most = larger(most, fabsf((float)load(pack.of[i])));
         }}
-        for (int step = 16; step > 0; step /= 2) most = larger(most, __shfl_xor_sync(0xffffffff, most, step));
-        if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = most;
-        __syncthreads();
-        for (int warp = 0; warp < (int)blockDim.x / 32; warp++) most = larger(most, warps[warp]);
-        __syncthreads();
+        most = all<larger>(most, warps);
         float scale = most / {largest:?}f;
         if (scale < {LEAST_SCALE:e}f) scale = {LEAST_SCALE:e}f;
         float inverse = 1.0f / scale;
@@ -210,7 +210,7 @@ extern \"C\" __global__ void {NAME}(const T* x, void* codes, void* scales, int r
 
 /// The source of what makes numbers of sums.
 fn sums_source(is_integers: bool, stored: Stored) -> String {
-    let mut out = begin(stored);
+    let mut out = packs(stored);
     let sum = if is_integers { "int" } else { "float" };
     // Writing to a string cannot fail.
     let _ = write!(
@@ -244,7 +244,7 @@ extern \"C\" __global__ void {NAME}(const void* sums, const void* of_rows, const
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ffi::cuda;
+    use crate::ffi::cuda::gpu_or_skip;
     use crate::ffi::nvrtc::nvrtc_or_skip;
     use crate::ffi::pointwise::device::host;
 
@@ -347,11 +347,7 @@ mod tests {
 
     #[test]
     fn computes_the_same_on_a_gpu() {
-        if !cuda::is_available() {
-            eprintln!("skipped: there is no GPU");
-            return;
-        }
-        let device = Device::Cuda(0);
+        let Some(device) = gpu_or_skip("rows of eight bits on a GPU") else { return };
         for kind in [Kind::Float, Kind::Half, Kind::BFloat16] {
             let x = rows(kind, device);
             for to in [EightBits::Int, EightBits::Float] {

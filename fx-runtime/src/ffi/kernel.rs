@@ -29,6 +29,16 @@ pub enum KernelArg<'a> {
 }
 
 impl KernelArg<'_> {
+    /// A size that the kernel counts in 32 bits.
+    pub(crate) fn int(number: i64) -> Self {
+        Self::Int(i32::try_from(number).unwrap_or(i32::MAX))
+    }
+
+    /// A number of elements.
+    pub(crate) fn count(number: usize) -> Self {
+        Self::Long(i64::try_from(number).unwrap_or(i64::MAX))
+    }
+
     fn word(&self) -> Word {
         match *self {
             Self::Tensor(tensor) => Word::Eight(tensor.data_ptr() as u64),

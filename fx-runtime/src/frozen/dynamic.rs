@@ -2,14 +2,15 @@
 
 use tch::{Kind, TchError, Tensor};
 
+use super::Activation;
 use super::int8::channel_sums;
 use super::integer_product::{IntegerProduct, LEAST_DEVICE_ROWS};
+use crate::Result;
 use crate::ffi::driver::driver;
-use crate::ffi::eight_bits::{EightBits, LEAST_SCALE, quantized_rows, scaled_sums};
+use crate::ffi::eight_bits::{EightBits, quantized_rows, row_scales, scaled_sums};
 use crate::ffi::int8::{self, PerTensor, Rounding};
 use crate::ffi::{LtActivation, LtWeight, Param};
 use crate::qparams::{Coded, DynamicFormat};
-use crate::{Error, Result};
 
 /// `x wᵀ + b` for a weight `[out, in]` of eight bits with a scale for each row, and rows of `x` that have a scale each.
 ///
@@ -48,7 +49,7 @@ impl DynamicMatrix {
     ///
     /// No memory.
     pub(super) fn pack(of: &Coded, format: DynamicFormat, bias: Option<&Tensor>, kind: Kind) -> Result<Option<Self>> {
-        let codes = &of.codes;
+        let (codes, bias) = (&of.codes, bias.map(Param::copied).transpose()?);
         let weight = match (format, codes.device()) {
             (DynamicFormat::Int8, tch::Device::Cpu) => {
                 Weight::Host { product: IntegerProduct::new(codes)?, sums: Param::new(channel_sums(codes)?) }
@@ -56,7 +57,8 @@ impl DynamicMatrix {
             (DynamicFormat::Int8, tch::Device::Cuda(_)) => Weight::Device(codes.handle()),
             (DynamicFormat::Float8, tch::Device::Cuda(device)) => match (capability(device), &of.scale) {
                 (Some(HOPPER..), Some(scale)) => {
-                    let packed = LtWeight::of_float8(codes.handle(), scale.handle(), bias, kind)?;
+                    let packed =
+                        LtWeight::of_float8(codes.handle(), scale.handle(), bias.as_ref().map(Param::handle), kind);
                     packed.map_or_else(|| Weight::Device(codes.handle()), Weight::Lt)
                 }
                 (Some(ADA..), _) => Weight::Device(codes.handle()),
@@ -64,7 +66,7 @@ impl DynamicMatrix {
             },
             _ => return Ok(None),
         };
-        Self::new(of, format, weight, bias)
+        Ok(Self::new(of, format, weight, bias))
     }
 
     /// The same by libtorch's operators on floats, on any device.
@@ -73,12 +75,12 @@ impl DynamicMatrix {
     ///
     /// No memory.
     pub(super) fn composed(of: &Coded, format: DynamicFormat, bias: Option<&Tensor>) -> Result<Option<Self>> {
-        Self::new(of, format, Weight::Composed(of.codes.handle()), bias)
+        let bias = bias.map(Param::copied).transpose()?;
+        Ok(Self::new(of, format, Weight::Composed(of.codes.handle()), bias))
     }
 
-    fn new(of: &Coded, format: DynamicFormat, weight: Weight, bias: Option<&Tensor>) -> Result<Option<Self>> {
-        let Some(scale) = &of.scale else { return Ok(None) };
-        Ok(Some(Self { format, weight, scale: scale.handle(), bias: bias.map(Param::copied).transpose()? }))
+    fn new(of: &Coded, format: DynamicFormat, weight: Weight, bias: Option<Param>) -> Option<Self> {
+        Some(Self { format, weight, scale: of.scale.as_ref()?.handle(), bias })
     }
 
     pub(super) fn format(&self) -> DynamicFormat {
@@ -108,8 +110,8 @@ impl DynamicMatrix {
         self.bias.as_ref()
     }
 
-    /// `act(x wᵀ + b + other)` by one product; none where there is no kernel for it. `sizes` are the result's, and those of
-    /// `other`.
+    /// `act(x wᵀ + b + other)` by one product, and what it does not apply behind it; none where there is no kernel for it. `sizes`
+    /// are the result's, and those of `other`.
     ///
     /// # Errors
     ///
@@ -119,14 +121,15 @@ impl DynamicMatrix {
         x: &Tensor,
         sizes: &[i64],
         other: Option<&Tensor>,
-        act: LtActivation,
-    ) -> Result<Option<Tensor>, TchError> {
+        (fused, rest): (LtActivation, Activation),
+    ) -> Result<Option<Tensor>> {
         let Weight::Lt(packed) = &self.weight else { return Ok(None) };
         let other = other.map(matrix).transpose()?;
-        let Some(rounded) = quantized_rows(&matrix(x)?, EightBits::Float, 0) else { return Ok(None) };
-        let (rows, of_rows) = rounded.map_err(torch)?;
-        let y = packed.run((&rows, Some(&of_rows)), other.as_ref(), act)?;
-        y.map(|y| y.f_reshape(sizes)).transpose()
+        let Some((rows, of_rows)) = quantized_rows(&matrix(x)?, self.bits(), 0)? else { return Ok(None) };
+        match packed.run((&rows, Some(&of_rows)), other.as_ref(), fused)? {
+            Some(y) => Ok(Some(rest.apply(y.f_reshape(sizes)?)?)),
+            None => Ok(None),
+        }
     }
 
     /// `x wᵀ + b` for `x` `[.., in]` of the dtype that the layer was packed for, which the result has too; `sizes` are the
@@ -135,8 +138,8 @@ impl DynamicMatrix {
     /// # Errors
     ///
     /// What libtorch reports.
-    pub(super) fn run(&self, x: &Tensor, sizes: &[i64]) -> Result<Tensor, TchError> {
-        self.rows(&matrix(x)?).map_err(torch)?.f_reshape(sizes)
+    pub(super) fn run(&self, x: &Tensor, sizes: &[i64]) -> Result<Tensor> {
+        Ok(self.rows(&matrix(x)?)?.f_reshape(sizes)?)
     }
 
     fn rows(&self, x: &Tensor) -> Result<Tensor> {
@@ -146,15 +149,14 @@ impl DynamicMatrix {
         }
         match &self.weight {
             Weight::Host { product, sums } => {
-                let of = row_scales(x, EightBits::Int)?;
-                let of = Vec::<f32>::try_from(of)?.into_iter().map(|scale| PerTensor { scale, zero_point: MIDDLE });
-                let of: Vec<PerTensor> = of.collect();
+                let of = Vec::<f32>::try_from(row_scales(x, self.bits())?)?.into_iter();
+                let of: Vec<PerTensor> = of.map(|scale| PerTensor { scale, zero_point: MIDDLE }).collect();
                 let codes = int8::quantize_rows(x, &of, Rounding::BeforeZero)?;
                 let found = product.sums(&codes, out)?;
                 Ok(int8::dequantize_sums(&found, &of, (sums, &self.scale, self.bias.as_deref()))?)
             }
-            Weight::Device(codes) => match self.on_device(x, codes) {
-                Some(found) => found,
+            Weight::Device(codes) => match self.on_device(x, codes)? {
+                Some(found) => Ok(found),
                 None => self.by_floats(x, codes),
             },
             Weight::Lt(packed) => self.by_floats(x, packed.weight()),
@@ -163,40 +165,24 @@ impl DynamicMatrix {
     }
 
     /// By the product of the device; none where a kernel does not take the rows.
-    fn on_device(&self, x: &Tensor, codes: &Param) -> Option<Result<Tensor>> {
-        let bias = self.bias.as_deref();
-        let (to, least) = match self.format {
-            DynamicFormat::Int8 => (EightBits::Int, LEAST_DEVICE_ROWS),
-            DynamicFormat::Float8 => (EightBits::Float, 0),
-        };
-        let (rows, of_rows) = match quantized_rows(x, to, least)? {
-            Ok(found) => found,
-            Err(error) => return Some(Err(error)),
-        };
-        let sums = || -> Result<Tensor, TchError> {
-            match self.format {
-                DynamicFormat::Int8 => rows.f_internal_int_mm(&codes.f_tr()?),
-                DynamicFormat::Float8 => {
-                    let one = Tensor::f_ones([], (Kind::Float, x.device()))?;
-                    let none = None::<&Tensor>;
-                    rows.f_internal_scaled_mm(&codes.f_tr()?, &one, &one, none, none, Kind::Float, true)
-                }
+    fn on_device(&self, x: &Tensor, codes: &Param) -> Result<Option<Tensor>> {
+        let least = if self.format == DynamicFormat::Int8 { LEAST_DEVICE_ROWS } else { 0 };
+        let Some((rows, of_rows)) = quantized_rows(x, self.bits(), least)? else { return Ok(None) };
+        let weight = codes.f_tr()?;
+        let sums = match self.format {
+            DynamicFormat::Int8 => rows.f_internal_int_mm(&weight)?,
+            DynamicFormat::Float8 => {
+                let (one, none) = (Tensor::f_ones([], (Kind::Float, x.device()))?, None::<&Tensor>);
+                rows.f_internal_scaled_mm(&weight, &one, &one, none, none, Kind::Float, true)?
             }
         };
-        match sums() {
-            Ok(sums) => scaled_sums(&sums, [&of_rows, &self.scale], bias, x),
-            Err(error) => Some(Err(error.into())),
-        }
+        scaled_sums(&sums, [&of_rows, &self.scale], self.bias.as_deref(), x)
     }
 
     /// The same numbers, but for the order of sums, by operators on f32.
     fn by_floats(&self, x: &Tensor, codes: &Param) -> Result<Tensor> {
-        let to = match self.format {
-            DynamicFormat::Int8 => EightBits::Int,
-            DynamicFormat::Float8 => EightBits::Float,
-        };
-        let scale = row_scales(x, to)?.f_unsqueeze(1)?;
-        let largest = f64::from(to.largest());
+        let scale = row_scales(x, self.bits())?.f_unsqueeze(1)?;
+        let largest = f64::from(self.bits().largest());
         let scaled = x.f_to_kind(Kind::Float)?.f_mul(&scale.f_reciprocal()?)?;
         let rounded = match self.format {
             DynamicFormat::Int8 => scaled.f_round()?.f_clamp(-largest, largest)?,
@@ -212,12 +198,14 @@ impl DynamicMatrix {
         };
         Ok(y.f_to_kind(x.f_kind()?)?)
     }
-}
 
-/// The scale of each row of `[rows, in]`, `f32[rows]`.
-fn row_scales(x: &Tensor, to: EightBits) -> Result<Tensor> {
-    let most = x.f_abs()?.f_amax([1i64].as_slice(), false)?.f_to_kind(Kind::Float)?;
-    Ok(most.f_div_scalar(f64::from(to.largest()))?.f_clamp_min(f64::from(LEAST_SCALE))?)
+    /// What rows are rounded to.
+    fn bits(&self) -> EightBits {
+        match self.format {
+            DynamicFormat::Int8 => EightBits::Int,
+            DynamicFormat::Float8 => EightBits::Float,
+        }
+    }
 }
 
 /// The compute capabilities from which on there are products of floats of eight bits, and such with a scale for each row.
@@ -233,11 +221,4 @@ fn capability(device: usize) -> Option<i32> {
 /// All rows, one behind the other.
 fn matrix(x: &Tensor) -> Result<Tensor, TchError> {
     x.f_reshape([-1, x.size().last().copied().unwrap_or(0)])?.f_contiguous()
-}
-
-fn torch(error: Error) -> TchError {
-    match error {
-        Error::Torch(error) => error,
-        other => TchError::Torch(other.to_string()),
-    }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tch::{TchError, Tensor};
+use tch::Tensor;
 
 use self::kernel::{Kernel, by_codes, by_lt, layer, lt_activation};
 use super::accepts::Accepts;
@@ -166,7 +166,7 @@ impl Linear {
         if let Some(apart) = self.apart_for(&facts) {
             return Ok(self.act.apply(apart.run(x)?)?);
         }
-        self.with_kernel(&facts, |kernel| Ok(self.multiply(kernel, x, &facts, self.act)?))
+        self.with_kernel(&facts, |kernel| self.multiply(kernel, x, &facts, self.act))
     }
 
     /// `act(x wᵀ + b + other)`; `other` broadcasts.
@@ -245,9 +245,9 @@ impl Linear {
                 return Ok(by_lt(packed, x, &self.result_sizes(facts), Some(other), act)?);
             }
             Kernel::Dynamic(matrix) if same => {
-                let (fused, rest) = lt_activation(self.act, self.act.may_fuse(&self.non_finite));
-                if let Some(y) = matrix.fused(x, &self.result_sizes(facts), Some(other), fused)? {
-                    return Ok(rest.apply(y)?);
+                let act = lt_activation(self.act, self.act.may_fuse(&self.non_finite));
+                if let Some(y) = matrix.fused(x, &self.result_sizes(facts), Some(other), act)? {
+                    return Ok(y);
                 }
             }
             Kernel::Matrix(matrix) if same && !facts.sizes().contains(&0) => {
@@ -263,39 +263,39 @@ impl Linear {
         Ok(self.act.apply_to_sum(self.multiply(kernel, x, facts, Activation::None)?, other, same)?)
     }
 
-    fn multiply(&self, kernel: &Kernel, x: &Tensor, facts: &Facts, act: Activation) -> Result<Tensor, TchError> {
-        match kernel {
+    fn multiply(&self, kernel: &Kernel, x: &Tensor, facts: &Facts, act: Activation) -> Result<Tensor, Error> {
+        let sizes = || self.result_sizes(facts);
+        Ok(match kernel {
             Kernel::Matrix(_) | Kernel::OneDnn(_) if facts.sizes().contains(&0) => {
-                Tensor::f_zeros(self.result_sizes(facts), (x.f_kind()?, x.device()))
+                Tensor::f_zeros(sizes(), (x.f_kind()?, x.device()))?
             }
-            Kernel::Matrix(matrix) => matrix.run(x, &self.result_sizes(facts), None, act),
+            Kernel::Matrix(matrix) => matrix.run(x, &sizes(), None, act)?,
             Kernel::OneDnn(packed) => {
                 let (post, rest) = act.fused_if(act.may_fuse(&self.non_finite));
-                rest.apply(packed.run(x, &self.result_sizes(facts), &post)?)
+                rest.apply(packed.run(x, &sizes(), &post)?)?
             }
             Kernel::Lt(packed) => {
                 let act = lt_activation(act, act.may_fuse(&self.non_finite));
-                by_lt(packed, x, &self.result_sizes(facts), None, act)
+                by_lt(packed, x, &sizes(), None, act)?
             }
             Kernel::CublasLt { plain, transposed } if act == self.act && act.may_fuse(&self.non_finite) => {
-                plain.cublas(x, transposed, &self.result_sizes(facts), act)
+                plain.cublas(x, transposed, &sizes(), act)?
             }
-            Kernel::Coded { codes, bias } => by_codes(codes, bias.as_deref(), x, &self.result_sizes(facts), act),
+            Kernel::Coded { coded, bias } | Kernel::Dequantized { coded, bias } => {
+                let is_coded = matches!(kernel, Kernel::Coded { .. });
+                act.apply(by_codes((coded, is_coded), bias.as_deref(), x, &sizes())?)?
+            }
             Kernel::Dynamic(matrix) => {
-                let (fused, rest) = lt_activation(act, act.may_fuse(&self.non_finite));
-                match matrix.fused(x, &self.result_sizes(facts), None, fused)? {
-                    Some(y) => rest.apply(y),
-                    None => act.apply(matrix.run(x, &self.result_sizes(facts))?),
+                let acts = lt_activation(act, act.may_fuse(&self.non_finite));
+                match matrix.fused(x, &sizes(), None, acts)? {
+                    Some(y) => y,
+                    None => act.apply(matrix.run(x, &sizes())?)?,
                 }
             }
-            Kernel::Dequantized { coded, bias } => {
-                let weight = coded.dense().map_err(|error| TchError::Torch(error.to_string()))?;
-                act.apply(x.f_linear(&weight.f_to_kind(x.f_kind()?)?, bias.as_deref())?)
-            }
             Kernel::CublasLt { plain, .. } | Kernel::Composed(plain) => {
-                act.apply(x.f_linear(&plain.weight, plain.bias.as_deref())?)
+                act.apply(x.f_linear(&plain.weight, plain.bias.as_deref())?)?
             }
-        }
+        })
     }
 }
 

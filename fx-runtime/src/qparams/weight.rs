@@ -6,6 +6,7 @@ use tch::{Kind, Tensor};
 
 use super::{DType, QParams, QScheme, Rule, ZeroPoint, calculate_qparams};
 use crate::ffi::Param;
+use crate::ffi::eight_bits::{EightBits, row_scales};
 use crate::{Error, Result};
 
 /// How the weight of a linear layer is kept in fewer bits.
@@ -59,9 +60,6 @@ impl fmt::Display for DynamicFormat {
         })
     }
 }
-
-/// The largest float of eight bits.
-const LARGEST_FLOAT8: f64 = 448.0;
 
 /// A weight `[out, in]` in fewer bits.
 #[derive(Debug)]
@@ -157,9 +155,9 @@ impl Coded {
         let (rounded, scale) = match format {
             WeightFormat::F16 => (weight.f_to_kind(Kind::Half)?, None),
             WeightFormat::Float8 => {
-                let most = weight.f_abs()?.f_amax([1i64].as_slice(), false)?;
-                let scale = most.f_div_scalar(LARGEST_FLOAT8)?.f_clamp_min(f64::from(f32::MIN_POSITIVE))?;
-                let scaled = weight.f_div(&scale.f_unsqueeze(1)?)?.f_clamp(-LARGEST_FLOAT8, LARGEST_FLOAT8)?;
+                let scale = row_scales(weight, EightBits::Float)?;
+                let largest = f64::from(EightBits::Float.largest());
+                let scaled = weight.f_div(&scale.f_unsqueeze(1)?)?.f_clamp(-largest, largest)?;
                 (scaled.f_to_kind(Kind::Float8e4m3fn)?, Some(scale))
             }
             _ => (weight.f_to_kind(Kind::BFloat16)?, None),

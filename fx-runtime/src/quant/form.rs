@@ -71,13 +71,14 @@ impl<K> Form<K> {
         graph: impl FnOnce() -> Result<GraphModule>,
     ) -> Result<Option<Self>> {
         let Some(qparams) = &options.qparams else { return Ok(None) };
-        if frame.device() == Device::Cpu {
-            check_frame(frame)?;
-        }
         let float = Freeze { qparams: None, ..options.clone() };
-        let rounded = if frame.device() == Device::Cpu { quantize } else { simulated };
-        let frozen = rounded(&graph()?, qparams)?.freeze(&float)?;
-        Ok(Some(Self::Quantized(frozen.shared()?)))
+        let rounded = if frame.device() == Device::Cpu {
+            check_frame(frame)?;
+            quantize(&graph()?, qparams)?
+        } else {
+            simulated(&graph()?, qparams)?
+        };
+        Ok(Some(Self::Quantized(rounded.freeze(&float)?.shared()?)))
     }
 }
 

@@ -1,7 +1,7 @@
 //! A quantized model where there are no kernels on codes: the reference form as one frozen model, from its parameters alone.
 
 use super::reference::{Rounding, reference};
-use super::{QConfigMapping, QParamsFile, equalization, patterns, sites};
+use super::{QConfigMapping, QParamsFile, int8, sites};
 use crate::graph_module::GraphModule;
 use crate::{Error, Result};
 
@@ -12,17 +12,15 @@ use crate::{Error, Result};
 ///
 /// [`Error::Quantization`] if the parameters are another graph's, or name what is none of its values.
 pub(super) fn simulated(module: &GraphModule, qparams: &QParamsFile) -> Result<GraphModule> {
-    let own = QParamsFile::fingerprint(module.graph());
-    let mut folded = patterns::folded(module)?;
-    equalization::equalize(&mut folded, &qparams.equalization)?;
+    let equalized = int8::equalized(module, qparams)?;
     // Every site that there may be: which of them are rounded, the file says.
-    let mut placed = sites::place(&folded, &QConfigMapping::for_engine(qparams.engine), qparams.engine)?;
+    let mut placed = sites::place(&equalized, &QConfigMapping::for_engine(qparams.engine), qparams.engine)?;
     placed.sites.retain(|site| qparams.sites.contains_key(&site.name));
     if let Some(name) = qparams.sites.keys().find(|&name| placed.sites.iter().all(|site| site.name != *name)) {
         let reason = "it is no value of this graph that is quantized".to_owned();
         return Err(Error::Quantization { site: name.clone(), reason });
     }
-    reference(folded, (&placed, &qparams.equalization), &own, (qparams, Rounding::InOneOp))
+    reference(equalized, (&placed, &qparams.equalization), &qparams.fingerprint, (qparams, Rounding::InOneOp))
 }
 
 #[cfg(test)]

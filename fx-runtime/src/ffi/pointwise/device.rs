@@ -20,7 +20,7 @@ pub(crate) mod host;
 
 pub(crate) use compiled::Compiled;
 pub(crate) use pool::max_pool;
-pub(crate) use source::{source, types};
+pub(crate) use source::{packs, source};
 
 /// The name of every kernel.
 pub(crate) const NAME: &str = "fx_group";
@@ -28,8 +28,12 @@ pub(crate) const NAME: &str = "fx_group";
 pub(crate) const LOAD: usize = 16;
 /// Threads of a block.
 pub(crate) const THREADS: u32 = 256;
+/// Threads that exchange registers.
+pub(crate) const WARP: u32 = 32;
 /// The most blocks: a few for each processor of a large GPU.
-pub(crate) const MOST_BLOCKS: u32 = 2048;
+const MOST_BLOCKS: u32 = 2048;
+/// The same of kernels whose threads have one short piece of work each.
+pub(crate) const MOST_SHORT_BLOCKS: u32 = MOST_BLOCKS * 8;
 
 /// What elements are stored as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -182,6 +186,12 @@ impl Pass {
     }
 }
 
+/// Blocks for so many pieces of work, of which a thread takes one and goes on by the size of the grid.
+pub(crate) fn blocks_for(pieces: usize) -> u32 {
+    let blocks = pieces.div_ceil(THREADS as usize);
+    u32::try_from(blocks).unwrap_or(MOST_SHORT_BLOCKS).clamp(1, MOST_SHORT_BLOCKS)
+}
+
 /// What a kernel is given, in the order in which the source declares it: inputs and results are `tensors`.
 fn arguments<'t, const I: usize>(
     case: &Case,
@@ -189,13 +199,12 @@ fn arguments<'t, const I: usize>(
     tensors: impl Iterator<Item = &'t Tensor>,
     numbers: &[f64],
 ) -> Vec<KernelArg<'t>> {
-    let long = |number: usize| KernelArg::Long(i64::try_from(number).unwrap_or(i64::MAX));
-    let mut arguments = vec![long(walk.count)];
+    let mut arguments = vec![KernelArg::count(walk.count)];
     arguments.extend(tensors.map(KernelArg::Tensor));
     arguments.extend(numbers.iter().map(|&number| case.stored.number(number)));
     if walk.is_linear.contains(&false) {
         for (length, steps) in &walk.axes[..walk.rank] {
-            arguments.push(long(*length));
+            arguments.push(KernelArg::count(*length));
             let others = steps.iter().zip(walk.is_linear).filter(|(_, is_linear)| !is_linear);
             arguments.extend(others.map(|(step, _)| KernelArg::Long(i64::try_from(*step).unwrap_or(0))));
         }

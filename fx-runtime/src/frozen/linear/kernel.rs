@@ -16,10 +16,20 @@ pub(super) enum Kernel {
     Matrix(PackedMatrix),
     OneDnn(PackedLinear),
     Lt(LtWeight),
-    CublasLt { plain: Plain, transposed: Param },
+    CublasLt {
+        plain: Plain,
+        transposed: Param,
+    },
     Composed(Plain),
-    Coded { codes: DeviceCodes, bias: Option<Param> },
-    Dequantized { coded: Coded, bias: Option<Param> },
+    /// On a GPU of few rows as they lie, else as `Dequantized`.
+    Coded {
+        coded: Coded,
+        bias: Option<Param>,
+    },
+    Dequantized {
+        coded: Coded,
+        bias: Option<Param>,
+    },
     Dynamic(DynamicMatrix),
 }
 
@@ -42,6 +52,10 @@ impl Kernel {
         let plain = || -> Result<Plain, TchError> {
             Ok(Plain { weight: as_it_lies()?, bias: bias.map(Param::copied).transpose()? })
         };
+        let rounded = |format| {
+            let coded = Coded::of(&weight.f_to_kind(Kind::Float)?, format)?;
+            Self::pack_codes(choice, &coded, bias, weight.f_kind()?)
+        };
         Ok(match choice {
             LinearChoice::Amx => PackedMatrix::for_amx(weight, bias)?.map(Self::Matrix),
             LinearChoice::Mkl(rows) => PackedMatrix::for_mkl(weight, bias, rows)?.map(Self::Matrix),
@@ -53,14 +67,8 @@ impl Kernel {
                 Some(Self::CublasLt { transposed: Param::new(plain.weight.f_tr()?), plain })
             }
             LinearChoice::Composed => Some(Self::Composed(plain()?)),
-            LinearChoice::Coded(format) | LinearChoice::Dequantized(format) => {
-                let coded = Coded::of(&weight.f_to_kind(Kind::Float)?, format)?;
-                Self::pack_codes(choice, &coded, bias, weight.f_kind()?)?
-            }
-            LinearChoice::Dynamic(format) | LinearChoice::Simulated(format) => {
-                let coded = Coded::of(&weight.f_to_kind(Kind::Float)?, format.weight())?;
-                Self::pack_codes(choice, &coded, bias, weight.f_kind()?)?
-            }
+            LinearChoice::Coded(format) | LinearChoice::Dequantized(format) => rounded(format)?,
+            LinearChoice::Dynamic(format) | LinearChoice::Simulated(format) => rounded(format.weight())?,
         })
     }
 
@@ -79,7 +87,8 @@ impl Kernel {
             LinearChoice::Simulated(format) => DynamicMatrix::composed(coded, format, bias)?.map(Self::Dynamic),
             _ if coded.codes.device().is_cuda() => {
                 let bias = bias.map(Param::copied).transpose()?;
-                on_device(coded).filter(DeviceCodes::is_taken).map(|codes| Self::Coded { codes, bias })
+                let is_taken = on_device(coded).is_some_and(|codes| codes.is_taken());
+                is_taken.then(|| Self::Coded { coded: coded.handle(), bias })
             }
             _ => PackedMatrix::for_codes(coded, bias)?.map(Self::Matrix),
         })
@@ -95,11 +104,7 @@ impl Kernel {
             Self::CublasLt { plain, .. } | Self::Composed(plain) => {
                 (plain.weight.shallow_clone(), plain.bias.as_ref().map(copied))
             }
-            Self::Coded { codes, bias } => {
-                let weight = StoredWeight::Coded(coded_of(codes));
-                return Ok(Stored { weight, bias: bias.as_ref().map(copied) });
-            }
-            Self::Dequantized { coded, bias } => {
+            Self::Coded { coded, bias } | Self::Dequantized { coded, bias } => {
                 let weight = StoredWeight::Coded(coded.handle());
                 return Ok(Stored { weight, bias: bias.as_ref().map(copied) });
             }
@@ -127,7 +132,7 @@ impl Packed for Kernel {
             Self::Lt(packed) => LinearChoice::Lt(u8::try_from(packed.rank()).unwrap_or(0)),
             Self::CublasLt { .. } => LinearChoice::CublasLt,
             Self::Composed(_) => LinearChoice::Composed,
-            Self::Coded { codes, .. } => LinearChoice::Coded(coded_of(codes).format),
+            Self::Coded { coded, .. } => LinearChoice::Coded(coded.format),
             Self::Dequantized { coded, .. } => LinearChoice::Dequantized(coded.format),
             Self::Dynamic(matrix) if matrix.is_composed() => LinearChoice::Simulated(matrix.format()),
             Self::Dynamic(matrix) => LinearChoice::Dynamic(matrix.format()),
@@ -191,38 +196,38 @@ impl Plain {
 }
 
 /// Integers with their scales, as kernels of a GPU read them; none of floats.
-fn on_device(of: &Coded) -> Option<DeviceCodes> {
-    if of.format == WeightFormat::Float8 {
-        return None;
-    }
-    let (codes, scale) = (of.codes.handle(), of.scale.as_ref()?.handle());
-    Some(DeviceCodes { codes, scale, zero_point: of.zero_point.as_ref().map(Param::handle) })
+fn on_device(of: &Coded) -> Option<DeviceCodes<'_>> {
+    let ([out, columns], scale) = (of.shape(), of.scale.as_ref()?);
+    let group = match of.format {
+        WeightFormat::Int8 => columns,
+        WeightFormat::Int4 { group } => group,
+        WeightFormat::F16 | WeightFormat::Bf16 | WeightFormat::Float8 => return None,
+    };
+    let zero_point = of.zero_point.as_ref().map(Param::tensor);
+    Some(DeviceCodes { codes: &of.codes, scale, zero_point, shape: [out, columns], group })
 }
 
-fn coded_of(codes: &DeviceCodes) -> Coded {
-    let handle = |part: &Param| part.tensor().shallow_clone();
-    Coded::of_parts(handle(&codes.codes), Some(handle(&codes.scale)), codes.zero_point.as_ref().map(handle))
-}
-
-/// `act(x wᵀ + b)` on a GPU for a weight of integers, `sizes` being the result's shape.
+/// `x wᵀ + b` for a weight in few bits: of few rows by the integers, where a GPU has a kernel for them and `is_coded` says so,
+/// else by the floats that they stand for.
 pub(super) fn by_codes(
-    codes: &DeviceCodes,
+    (coded, is_coded): (&Coded, bool),
     bias: Option<&Tensor>,
     x: &Tensor,
     sizes: &[i64],
-    act: Activation,
-) -> Result<Tensor, TchError> {
-    let told = |error: Error| TchError::Torch(error.to_string());
-    let [_, columns] = codes.shape();
-    let rows = x.f_reshape([-1, columns])?.f_contiguous()?;
-    if let Some(found) = codes.product(&rows, bias) {
-        return act.apply(found.map_err(told)?.f_reshape(sizes)?);
+) -> Result<Tensor, Error> {
+    let mut dense = None;
+    if let Some(codes) = on_device(coded).filter(|_| is_coded) {
+        let rows = x.f_reshape([-1, codes.shape[1]])?.f_contiguous()?;
+        if let Some(found) = codes.product(&rows, bias)? {
+            return Ok(found.f_reshape(sizes)?);
+        }
+        dense = codes.dense(x)?;
     }
-    let weight = match codes.dense(x) {
-        Some(found) => found.map_err(told)?,
-        None => coded_of(codes).dense().map_err(told)?.f_to_kind(x.f_kind()?)?,
+    let weight = match dense {
+        Some(weight) => weight,
+        None => coded.dense()?.f_to_kind(x.f_kind()?)?,
     };
-    act.apply(x.f_linear(&weight, bias)?)
+    Ok(x.f_linear(&weight, bias)?)
 }
 
 /// What is known about a linear layer with a weight of this shape, `[out, in]`, beside what the model is frozen for.

@@ -8,7 +8,7 @@ use crate::frame::tune::tests::Told;
 use crate::frozen::activation::EVERY_ACTIVATION;
 use crate::frozen::oracle::{both, check, frame, kernel_of_a_shared_weight, randn};
 use crate::qparams::{DynamicFormat, WeightFormat};
-use crate::{Backend, ffi::cuda};
+use crate::{Backend, ffi::cuda::gpu_or_skip};
 
 /// One layer in both ways on one input, with and without something added.
 fn compare(kind: Kind, input: &Tensor, out: i64, bias: bool, act: Activation) {
@@ -201,10 +201,8 @@ fn shapes_are_checked_at_freeze_time() {
 fn quantized(options: &Freeze, kinds: &[Kind], tolerance: impl Fn(tch::Device, Kind) -> f64) {
     let (weight, bias) = (randn(&[2048, 2048], Kind::Float) / 45.0, randn(&[2048], Kind::Float));
     let mut targets = vec![(tch::Device::Cpu, Kind::Float)];
-    if cuda::is_available() {
-        targets.extend(kinds.iter().map(|&kind| (tch::Device::Cuda(0), kind)));
-    } else {
-        eprintln!("skipped on CUDA: there is no GPU");
+    if let Some(gpu) = gpu_or_skip("a linear layer of few bits on a GPU") {
+        targets.extend(kinds.iter().map(|&kind| (gpu, kind)));
     }
     for (device, kind) in targets {
         let options = options.clone().device(device).kind(kind);

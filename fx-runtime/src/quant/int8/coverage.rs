@@ -4,7 +4,7 @@ use std::fmt;
 
 use fx_ir::ops::Quantization;
 
-use super::{checked, lowered};
+use super::{corrected, lowered};
 use crate::Result;
 use crate::graph_module::{GraphModule, Value};
 use crate::quant::QParamsFile;
@@ -62,7 +62,7 @@ impl fmt::Display for Coverage {
 /// Those of [`quantize`](super::quantize) and of [`GraphModule::run`].
 pub fn coverage(module: &GraphModule, qparams: &QParamsFile, inputs: &[Value]) -> Result<Coverage> {
     let _no_grad = tch::no_grad_guard();
-    let mut folded = checked(module, qparams)?;
+    let mut folded = corrected(module, qparams)?;
     folded.propagate_shapes(inputs)?;
     let costs = folded.costs();
     let patterns = patterns::patterns(&folded, qparams.engine);

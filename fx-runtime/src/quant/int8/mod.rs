@@ -62,20 +62,26 @@ use crate::{Error, Result};
 /// parameters do not fit each other.
 pub fn quantize(module: &GraphModule, qparams: &QParamsFile) -> Result<GraphModule> {
     let _no_grad = tch::no_grad_guard();
-    let module = checked(module, qparams)?;
+    let module = corrected(module, qparams)?;
     let patterns = patterns::patterns(&module, qparams.engine);
     lowered(module, qparams, &patterns)?.finished()
 }
 
 /// The module with batch norms folded, channels equalized and biases corrected, if the parameters are its own.
-fn checked(module: &GraphModule, qparams: &QParamsFile) -> Result<GraphModule> {
+fn corrected(module: &GraphModule, qparams: &QParamsFile) -> Result<GraphModule> {
+    let mut equalized = equalized(module, qparams)?;
+    bias_correction::correct(&mut equalized, qparams)?;
+    Ok(equalized)
+}
+
+/// The module with batch norms folded and channels equalized, if the parameters are its own.
+pub(super) fn equalized(module: &GraphModule, qparams: &QParamsFile) -> Result<GraphModule> {
     let graph = module.graph();
     if let Some(reason) = qparams.mismatch(&graph.name, &QParamsFile::fingerprint(graph)) {
         return Err(Error::Quantization { site: graph.name.clone(), reason });
     }
     let mut folded = patterns::folded(module)?;
     equalization::equalize(&mut folded, &qparams.equalization)?;
-    bias_correction::correct(&mut folded, qparams)?;
     Ok(folded)
 }
 

@@ -2,9 +2,6 @@
 
 use crate::ffi::pointwise::device::Stored;
 
-/// Threads that exchange registers.
-pub(super) const WARP: u32 = 32;
-
 /// What a kernel is compiled for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Case {

@@ -9,149 +9,146 @@ mod case;
 mod source;
 mod tile;
 
+use std::sync::Arc;
+
 use tch::{Device, Tensor};
 
-use self::case::{Case, WARP, width};
+use self::case::{Case, width};
 use self::source::{dense_source, product_source};
 use self::tile::{OWN, TileCase};
 use crate::Result;
-use crate::ffi::pointwise::device::{Compiled, LOAD, MOST_BLOCKS, Stored, THREADS};
-use crate::ffi::{Facts, KernelArg, Param};
+use crate::ffi::pointwise::device::{Compiled, LOAD, MOST_SHORT_BLOCKS, Stored, THREADS, WARP, blocks_for};
+use crate::ffi::{CudaKernel, Facts, KernelArg};
 
 /// With more rows of f32 the weight is brought into floats for the call.
 const MOST_ROWS: i64 = 8;
 /// The same of f16 and bf16, in which tensor cores multiply.
 const MOST_TILED_ROWS: i64 = 32;
 
-/// The integers of a weight `[out, in]` on a GPU.
-#[derive(Debug)]
-pub(crate) struct DeviceCodes {
+/// The integers of a weight on a GPU.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DeviceCodes<'c> {
     /// `i8[out, in]`, or of four bits `u8[out, in / 2]`, the first of two in the low half.
-    pub(crate) codes: Param,
+    pub(crate) codes: &'c Tensor,
     /// `f32[out]`, or of four bits `f32[out, in / group, 1]`.
-    pub(crate) scale: Param,
+    pub(crate) scale: &'c Tensor,
     /// Of four bits, `f32[out, in / group, 1]`.
-    pub(crate) zero_point: Option<Param>,
+    pub(crate) zero_point: Option<&'c Tensor>,
+    /// `[out, in]`.
+    pub(crate) shape: [i64; 2],
+    /// How many numbers of a row have one scale.
+    pub(crate) group: i64,
 }
 
-impl DeviceCodes {
+impl<'c> DeviceCodes<'c> {
     /// Returns whether kernels take such a weight: rows, and groups within them, are whole loads.
     pub(crate) fn is_taken(&self) -> bool {
-        let [_, columns] = self.shape();
-        let whole = if self.zero_point.is_some() { self.group() } else { columns };
-        columns > 0 && whole % self.width() == 0 && columns % self.width() == 0
+        let width = width(self.is_halves());
+        self.shape[1] > 0 && self.group % width == 0 && self.shape[1] % width == 0
     }
 
-    /// `[out, in]`.
-    pub(crate) fn shape(&self) -> [i64; 2] {
-        let size = self.codes.size();
-        [size[0], size[1] * if self.zero_point.is_some() { 2 } else { 1 }]
-    }
-
-    /// Numbers of one load.
-    fn width(&self) -> i64 {
-        width(self.zero_point.is_some())
-    }
-
-    /// How many numbers of a row have one scale.
-    fn group(&self) -> i64 {
-        let [_, columns] = self.shape();
-        match self.zero_point {
-            Some(_) => columns / self.scale.size().get(1).copied().unwrap_or(1).max(1),
-            None => columns,
-        }
+    fn is_halves(&self) -> bool {
+        self.zero_point.is_some()
     }
 
     /// Of results like `x`.
     fn case(&self, x: &Tensor, rows: i64) -> Option<Case> {
         let stored = Stored::of(Facts::of(x)?.dtype).filter(|&stored| stored != Stored::F64)?;
-        Some(Case { stored, is_halves: self.zero_point.is_some(), rows })
+        Some(Case { stored, is_halves: self.is_halves(), rows })
     }
 
     /// `x wᵀ + bias` for a contiguous `x`, `[rows, in]`; none of many rows, or where there is no kernel.
-    pub(crate) fn product(&self, x: &Tensor, bias: Option<&Tensor>) -> Option<Result<Tensor>> {
+    pub(crate) fn product(&self, x: &Tensor, bias: Option<&Tensor>) -> Result<Option<Tensor>> {
+        let Some(Product { kernel, results, threads }) = self.product_kernel(x) else { return Ok(None) };
+        let [out, _] = self.shape;
+        let y = Tensor::f_empty([x.size()[0], out], (x.f_kind()?, x.device()))?;
+        let blocks = u32::try_from(out).unwrap_or(u32::MAX).div_ceil(results).min(MOST_SHORT_BLOCKS);
+        // SAFETY: the arguments are those that the source declares. `x`, the codes, their scales and the bias have the shapes
+        // that were looked at, whole loads to a row, and the result is new.
+        unsafe { kernel.launch([blocks, 1, 1], [threads, 1, 1], 0, &self.arguments(x, bias, &y))? };
+        Ok(Some(y))
+    }
+
+    fn product_kernel(&self, x: &Tensor) -> Option<Product> {
         static KERNELS: Compiled<Case> = Compiled::new();
         static TILES: Compiled<TileCase> = Compiled::new();
         let [rows, columns] = <[i64; 2]>::try_from(x.size()).ok()?;
-        let [out, own] = self.shape();
         let is_aligned = (x.data_ptr() as usize).is_multiple_of(LOAD);
-        if rows == 0 || columns != own || !x.is_contiguous() || !is_aligned {
+        if rows == 0 || columns != self.shape[1] || !x.is_contiguous() || !is_aligned {
             return None;
         }
         let Device::Cuda(device) = x.device() else { return None };
         let case = self.case(x, rows)?;
         let has_tiles = matches!(case.stored, Stored::F16 | Stored::BF16);
-        let (kernel, results, threads) = match rows {
+        match rows {
             ..=MOST_TILED_ROWS if has_tiles => {
-                let tile = TileCase::new(case, rows, [out, columns], self.group());
-                (TILES.get(tile, device, || tile.source())?, OWN, tile.threads())
+                let tile = TileCase::new(case, rows, self.shape, self.group);
+                let kernel = TILES.get(tile, device, || tile.source())?;
+                Some(Product { kernel, results: OWN, threads: tile.threads() })
             }
             ..=MOST_ROWS if !has_tiles => {
-                (KERNELS.get(case, device, || product_source(case))?, THREADS / WARP, THREADS)
+                let kernel = KERNELS.get(case, device, || product_source(case))?;
+                Some(Product { kernel, results: THREADS / WARP, threads: THREADS })
             }
-            _ => return None,
-        };
-        let run = || -> Result<Tensor> {
-            let y = Tensor::f_empty([rows, out], (x.f_kind()?, x.device()))?;
-            let blocks = u32::try_from(out).unwrap_or(u32::MAX).div_ceil(results).min(MOST_BLOCKS * 8);
-            // SAFETY: the arguments are those that the source declares. `x`, the codes, their scales and the bias have the
-            // shapes that were looked at, whole loads to a row, and the result is new.
-            unsafe { kernel.launch([blocks, 1, 1], [threads, 1, 1], 0, &self.arguments(x, bias, &y))? };
-            Ok(y)
-        };
-        Some(run())
+            _ => None,
+        }
     }
 
     /// What the kernel is given, in the order in which the source declares it.
-    fn arguments<'t>(&'t self, x: &'t Tensor, bias: Option<&'t Tensor>, y: &'t Tensor) -> [KernelArg<'t>; 11] {
-        let [out, columns] = self.shape();
-        let int = |number: i64| KernelArg::Int(i32::try_from(number).unwrap_or(i32::MAX));
-        let scale = self.scale.tensor();
+    fn arguments(&self, x: &'c Tensor, bias: Option<&'c Tensor>, y: &'c Tensor) -> [KernelArg<'c>; 11] {
+        let [out, columns] = self.shape;
         [
             KernelArg::Tensor(x),
-            KernelArg::Tensor(&self.codes),
-            KernelArg::Tensor(scale),
-            KernelArg::Tensor(self.zero_point.as_ref().map_or(scale, Param::tensor)),
+            KernelArg::Tensor(self.codes),
+            KernelArg::Tensor(self.scale),
+            KernelArg::Tensor(self.zero_point.unwrap_or(self.scale)),
             KernelArg::Tensor(bias.unwrap_or(x)),
             KernelArg::Tensor(y),
-            int(i64::from(bias.is_some())),
-            int(x.size()[0]),
-            int(out),
-            int(columns),
-            int(self.group()),
+            KernelArg::Int(i32::from(bias.is_some())),
+            KernelArg::int(x.size()[0]),
+            KernelArg::int(out),
+            KernelArg::int(columns),
+            KernelArg::int(self.group),
         ]
     }
 
     /// The numbers that the integers stand for, `[out, in]`, as one of the stored kinds; none where there is no kernel.
-    pub(crate) fn dense(&self, like: &Tensor) -> Option<Result<Tensor>> {
+    pub(crate) fn dense(&self, like: &Tensor) -> Result<Option<Tensor>> {
+        let Some(kernel) = self.dense_kernel(like) else { return Ok(None) };
+        let y = Tensor::f_empty(self.shape, (like.f_kind()?, like.device()))?;
+        let blocks = blocks_for(self.codes.numel() / LOAD);
+        // SAFETY: the arguments are those that the source declares; the codes are whole loads, and the result is new.
+        unsafe { kernel.launch([blocks, 1, 1], [THREADS, 1, 1], 0, &self.dense_arguments(&y))? };
+        Ok(Some(y))
+    }
+
+    fn dense_kernel(&self, like: &Tensor) -> Option<Arc<CudaKernel>> {
         static KERNELS: Compiled<Case> = Compiled::new();
         let Device::Cuda(device) = like.device() else { return None };
         let case = self.case(like, 0)?;
-        let kernel = KERNELS.get(case, device, || dense_source(case))?;
-        let run = || -> Result<Tensor> {
-            let y = Tensor::f_empty(self.shape(), (like.f_kind()?, like.device()))?;
-            let loads = y.numel() / usize::try_from(self.width()).unwrap_or(1);
-            let blocks = u32::try_from(loads.div_ceil(THREADS as usize)).unwrap_or(u32::MAX).min(MOST_BLOCKS * 8);
-            // SAFETY: the arguments are those that the source declares; the codes are whole loads, and the result is new.
-            unsafe { kernel.launch([blocks, 1, 1], [THREADS, 1, 1], 0, &self.dense_arguments(&y))? };
-            Ok(y)
-        };
-        Some(run())
+        KERNELS.get(case, device, || dense_source(case))
     }
 
     /// What that kernel is given.
-    fn dense_arguments<'t>(&'t self, y: &'t Tensor) -> [KernelArg<'t>; 6] {
-        let scale = self.scale.tensor();
-        let long = |number: usize| KernelArg::Long(i64::try_from(number).unwrap_or(i64::MAX));
+    fn dense_arguments(&self, y: &'c Tensor) -> [KernelArg<'c>; 6] {
         [
-            KernelArg::Tensor(&self.codes),
-            KernelArg::Tensor(scale),
-            KernelArg::Tensor(self.zero_point.as_ref().map_or(scale, Param::tensor)),
+            KernelArg::Tensor(self.codes),
+            KernelArg::Tensor(self.scale),
+            KernelArg::Tensor(self.zero_point.unwrap_or(self.scale)),
             KernelArg::Tensor(y),
-            long(y.numel()),
-            KernelArg::Long(self.group()),
+            KernelArg::count(y.numel()),
+            KernelArg::Long(self.group),
         ]
     }
+}
+
+/// A kernel of products, and how it is launched.
+struct Product {
+    kernel: Arc<CudaKernel>,
+    /// How many results of each row a block computes.
+    results: u32,
+    /// Of a block.
+    threads: u32,
 }
 
 #[cfg(test)]
@@ -159,18 +156,19 @@ mod tests {
     use tch::Kind;
 
     use super::*;
-    use crate::ffi::cuda;
+    use crate::ffi::cuda::gpu_or_skip;
     use crate::ffi::nvrtc::nvrtc_or_skip;
     use crate::ffi::pointwise::device::host;
 
     /// Codes with their scales, and the numbers that they stand for.
-    fn weight([out, columns]: [i64; 2], group: Option<i64>, device: Device) -> (DeviceCodes, Tensor) {
+    fn weight(shape: [i64; 2], group: Option<i64>, device: Device) -> (Held, Tensor) {
+        let [out, columns] = shape;
         let floats = (Kind::Float, device);
         let Some(group) = group else {
             let codes = Tensor::randint_low(-127, 128, [out, columns], (Kind::Int8, device));
             let scale = Tensor::rand([out], floats) * 0.01;
             let dense = codes.to_kind(Kind::Float) * scale.unsqueeze(1);
-            return (DeviceCodes { codes: Param::new(codes), scale: Param::new(scale), zero_point: None }, dense);
+            return (Held { codes, scale, zero_point: None, shape, group: columns }, dense);
         };
         let [low, high] = [0, 1].map(|_| Tensor::randint(16, [out, columns / 2], (Kind::Uint8, device)));
         let groups = [out, columns / group, 1];
@@ -178,8 +176,23 @@ mod tests {
         let numbers = Tensor::stack(&[&low, &high], 2).to_kind(Kind::Float).view([out, columns / group, group]);
         let dense = ((numbers - &zero) * &scale).view([out, columns]);
         let codes = high * 16 + low;
-        let [codes, scale, zero] = [codes, scale, zero].map(Param::new);
-        (DeviceCodes { codes, scale, zero_point: Some(zero) }, dense)
+        (Held { codes, scale, zero_point: Some(zero), shape, group }, dense)
+    }
+
+    /// Integers of a test's own.
+    struct Held {
+        codes: Tensor,
+        scale: Tensor,
+        zero_point: Option<Tensor>,
+        shape: [i64; 2],
+        group: i64,
+    }
+
+    impl Held {
+        fn look(&self) -> DeviceCodes<'_> {
+            let Self { codes, scale, zero_point, shape, group } = self;
+            DeviceCodes { codes, scale, zero_point: zero_point.as_ref(), shape: *shape, group: *group }
+        }
     }
 
     const CASES: [([i64; 2], Option<i64>); 4] =
@@ -188,7 +201,8 @@ mod tests {
     #[test]
     fn computes_the_same_on_the_host() {
         for (shape, group) in CASES {
-            let (codes, dense) = weight(shape, group, Device::Cpu);
+            let (held, dense) = weight(shape, group, Device::Cpu);
+            let codes = held.look();
             assert!(codes.is_taken());
             let operand = |rows: i64| Case { stored: Stored::F32, is_halves: group.is_some(), rows };
             let y = Tensor::zeros(shape, (Kind::Float, Device::Cpu));
@@ -230,36 +244,34 @@ mod tests {
     #[test]
     fn other_shapes_are_not_taken() {
         for (shape, group) in [([8, 40], None), ([8, 64], Some(16)), ([8, 0], None)] {
-            assert!(!weight(shape, group, Device::Cpu).0.is_taken(), "{shape:?} {group:?}");
+            assert!(!weight(shape, group, Device::Cpu).0.look().is_taken(), "{shape:?} {group:?}");
         }
-        let (codes, _) = weight([9, 48], None, Device::Cpu);
+        let (held, _) = weight([9, 48], None, Device::Cpu);
         let x = Tensor::zeros([1, 48], (Kind::Float, Device::Cpu));
-        assert!(codes.product(&x, None).is_none() && codes.dense(&x).is_none(), "there is no kernel for the CPU");
+        let found = [held.look().product(&x, None), held.look().dense(&x)].map(Result::unwrap);
+        assert!(found.iter().all(Option::is_none), "there is no kernel for the CPU");
     }
 
     #[test]
     fn computes_the_same_on_a_gpu() {
-        if !cuda::is_available() {
-            eprintln!("skipped: there is no GPU");
-            return;
-        }
-        let device = Device::Cuda(0);
+        let Some(device) = gpu_or_skip("products with integers on a GPU") else { return };
         for (kind, unit) in [(Kind::Float, 1e-5), (Kind::Half, 2e-3), (Kind::BFloat16, 1e-2)] {
             for (shape, group) in CASES {
-                let (codes, dense) = weight(shape, group, device);
+                let (held, dense) = weight(shape, group, device);
+                let codes = held.look();
                 let most = if kind == Kind::Float { MOST_ROWS } else { MOST_TILED_ROWS };
                 for rows in [1, 2, 3, 8, 9, 17, 32, 33] {
                     let x = Tensor::randn([rows, shape[1]], (Kind::Float, device)).to_kind(kind);
                     let bias = Tensor::randn([shape[0]], (Kind::Float, device)).to_kind(kind);
                     let what = format!("{kind:?} {shape:?} {group:?} {rows}");
-                    let Some(found) = codes.product(&x, Some(&bias)) else {
+                    let Some(found) = codes.product(&x, Some(&bias)).unwrap() else {
                         assert!(rows > most, "{what}");
                         continue;
                     };
                     let [x, weight, bias] = [&x, &dense, &bias].map(|tensor| tensor.to_kind(Kind::Double));
                     let wanted = x.linear(&weight, Some(&bias));
                     // By the largest result: of four bits tensor cores take numbers that have been rounded to the dtype.
-                    let error = (found.unwrap().to_kind(Kind::Double) - &wanted).abs().max() / wanted.abs().max();
+                    let error = (found.to_kind(Kind::Double) - &wanted).abs().max() / wanted.abs().max();
                     assert!(error.double_value(&[]) < unit, "{what}: {error:?}");
                 }
                 let like = Tensor::zeros([1], (kind, device));

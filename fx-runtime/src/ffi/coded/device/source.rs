@@ -3,18 +3,16 @@
 use std::fmt::Write as _;
 
 use super::case::{Case, width};
-use crate::ffi::pointwise::device::{LOAD, NAME, types};
+use crate::ffi::pointwise::device::{LOAD, NAME, packs};
 
 /// What all kernels begin with: how a load of codes becomes numbers.
 ///
 /// A code is put into the lowest bits of the fraction of a power of two, so that a subtraction makes a number of it.
 pub(super) fn begin(case: Case) -> String {
     let Case { stored, is_halves, rows } = case;
-    let (width, pack) = (width(is_halves), LOAD / stored.bytes());
-    let mut out = types(stored).to_owned();
+    let mut out = packs(stored);
     // Writing to a string cannot fail.
-    let _ = writeln!(out, "const int WIDTH = {width}, PACK = {pack}, ROWS = {rows};");
-    let _ = writeln!(out, "struct alignas({LOAD}) Pack {{ T of[PACK]; }};");
+    let _ = writeln!(out, "const int WIDTH = {}, ROWS = {rows};", width(is_halves));
     let _ = writeln!(out, "struct alignas({LOAD}) Codes {{ unsigned of[4]; }};");
     out + if is_halves {
         "__device__ float code(const Codes& codes, int i, float zero) {

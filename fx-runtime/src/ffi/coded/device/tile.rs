@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::case::{Case, WARP, width};
+use super::case::{Case, width};
 use super::source::begin;
-use crate::ffi::pointwise::device::{NAME, Stored};
+use crate::ffi::pointwise::device::{NAME, Stored, WARP};
 
 /// Results of each row of `x` that a block computes.
 pub(super) const OWN: u32 = 16;

@@ -1,12 +1,9 @@
 //! Max pooling on a GPU, of images whose channels lie together: a thread takes the channels of one load of 16 bytes of one
 //! result. `ATen`'s kernel also writes where the largest values were, in eight bytes each.
 
-use std::fmt::Write as _;
-
 use tch::{Device, Tensor};
 
-use super::source::types;
-use super::{Compiled, LOAD, MOST_BLOCKS, NAME, Operand, Stored, THREADS};
+use super::{Compiled, LOAD, NAME, Operand, Stored, THREADS, blocks_for, packs};
 use crate::Result;
 use crate::ffi::int8::Pooling;
 use crate::ffi::{CudaKernel, KernelArg};
@@ -59,10 +56,10 @@ impl Images {
         let y = Tensor::f_empty_strided(self.sizes, self.strides(), (x.f_kind()?, x.device()))?;
         let arguments = self.arguments(x, &y, pooling);
         let count = self.sizes[0] * self.packs * self.sizes[2] * self.sizes[3];
-        let blocks = u32::try_from(count.unsigned_abs().div_ceil(THREADS.into())).unwrap_or(MOST_BLOCKS * 8);
+        let blocks = blocks_for(usize::try_from(count).unwrap_or(usize::MAX));
         // SAFETY: the arguments are those that the source declares. The result is new, and has an element for each channel
         // of each window; of a window only the pixels that lie in the image are read.
-        unsafe { kernel.launch([blocks.min(MOST_BLOCKS * 8), 1, 1], [THREADS, 1, 1], 0, &arguments)? };
+        unsafe { kernel.launch([blocks, 1, 1], [THREADS, 1, 1], 0, &arguments)? };
         Ok(y)
     }
 
@@ -74,26 +71,19 @@ impl Images {
 
     /// What the kernel is given, in the order in which the source declares it.
     pub(crate) fn arguments<'t>(&self, x: &'t Tensor, y: &'t Tensor, pooling: &Pooling) -> Vec<KernelArg<'t>> {
-        let int = |number: i64| KernelArg::Int(i32::try_from(number).unwrap_or(i32::MAX));
         let size = x.size();
         let count = self.sizes[0] * self.packs * self.sizes[2] * self.sizes[3];
         let mut arguments = vec![KernelArg::Tensor(x), KernelArg::Tensor(y), KernelArg::Long(count)];
-        arguments.extend([self.packs, size[2], size[3], self.sizes[2], self.sizes[3]].map(int));
+        arguments.extend([self.packs, size[2], size[3], self.sizes[2], self.sizes[3]].map(KernelArg::int));
         let numbers = [pooling.kernel, pooling.stride, pooling.padding, pooling.dilation].concat();
-        arguments.extend(numbers.into_iter().map(|number| int(i64::try_from(number).unwrap_or(i64::MAX))));
+        arguments.extend(numbers.into_iter().map(|number| KernelArg::int(i64::try_from(number).unwrap_or(i64::MAX))));
         arguments
     }
 }
 
 /// The kernel's source.
 pub(crate) fn source(stored: Stored) -> String {
-    let width = LOAD / stored.bytes();
-    let mut out = types(stored).to_owned();
-    // Writing to a string cannot fail.
-    let _ = writeln!(out, "const int WIDTH = {width};");
-    let _ = writeln!(out, "struct alignas({LOAD}) Pack {{ T of[WIDTH]; }};");
-    let _ = writeln!(out, "extern \"C\" __global__ void {NAME}({PARAMS}) {{");
-    out + BODY
+    format!("{}extern \"C\" __global__ void {NAME}({PARAMS}) {{\n{BODY}", packs(stored))
 }
 
 const PARAMS: &str = "const T* x, T* y, long long count, int packs, int height, int width, int rows, int columns,
@@ -107,9 +97,9 @@ const BODY: &str = "    long long first = blockIdx.x * (long long)blockDim.x + t
         rest /= columns;
         int top = (int)(rest % rows) * stride0 - pad0;
         const Pack* image = (const Pack*)x + rest / rows * height * width * packs + pack;
-        R most[WIDTH];
+        R most[PACK];
         #pragma unroll
-        for (int i = 0; i < WIDTH; i++) most[i] = -R(1) / R(0);
+        for (int i = 0; i < PACK; i++) most[i] = -R(1) / R(0);
         for (int row = 0; row < kernel0; row++) {
             int v = top + row * step0;
             if (v < 0 || v >= height) continue;
@@ -118,7 +108,7 @@ const BODY: &str = "    long long first = blockIdx.x * (long long)blockDim.x + t
                 if (u < 0 || u >= width) continue;
                 Pack pixel = image[((long long)v * width + u) * packs];
                 #pragma unroll
-                for (int i = 0; i < WIDTH; i++) {
+                for (int i = 0; i < PACK; i++) {
                     R value = load(pixel.of[i]);
                     if (value > most[i] || value != value) most[i] = value;
                 }
@@ -126,7 +116,7 @@ const BODY: &str = "    long long first = blockIdx.x * (long long)blockDim.x + t
         }
         Pack result;
         #pragma unroll
-        for (int i = 0; i < WIDTH; i++) result.of[i] = store(most[i]);
+        for (int i = 0; i < PACK; i++) result.of[i] = store(most[i]);
         ((Pack*)y)[at] = result;
     }
 }
@@ -137,6 +127,7 @@ mod tests {
     use tch::Kind;
 
     use super::*;
+    use crate::ffi::cuda::gpu_or_skip;
     use crate::ffi::nvrtc::nvrtc_or_skip;
     use crate::ffi::pointwise::device::host;
 
@@ -196,13 +187,10 @@ mod tests {
 
     #[test]
     fn computes_the_same_on_a_gpu() {
-        if !crate::ffi::cuda::is_available() {
-            eprintln!("skipped: there is no GPU");
-            return;
-        }
+        let Some(gpu) = gpu_or_skip("max pooling on a GPU") else { return };
         for kind in [Kind::Float, Kind::Double, Kind::Half, Kind::BFloat16] {
             for pooling in &CASES {
-                let x = images(kind, Device::Cuda(0));
+                let x = images(kind, gpu);
                 let found = max_pool(&x, pooling).unwrap().unwrap();
                 assert_same(&found, &by_aten(&x, pooling), &format!("{kind:?} {pooling:?}"));
             }

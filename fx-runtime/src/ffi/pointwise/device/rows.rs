@@ -9,15 +9,13 @@ use std::fmt::Write as _;
 use tch::{Device, Tensor};
 
 use super::source::types;
-use super::{LOAD, NAME, Operand, Stored, Walk, refused};
+use super::{LOAD, NAME, Operand, Stored, WARP, Walk, refused};
 use crate::ffi::pointwise::rows::Reduction;
 use crate::ffi::{CudaKernel, KernelArg};
 use crate::{Error, Result};
 
 /// The most blocks; each takes more than one row where there are more rows.
 const MOST_BLOCKS: usize = 1 << 16;
-/// Threads that exchange registers.
-const WARP: usize = 32;
 /// The most threads of a block.
 const MOST_THREADS: usize = 512;
 
@@ -72,7 +70,7 @@ impl RowCase {
 
     /// Threads for a row of this length: whole warps, with a load for each where there are as many.
     fn threads(&self, length: usize) -> usize {
-        length.div_ceil(self.width).next_multiple_of(WARP).min(MOST_THREADS)
+        length.div_ceil(self.width).next_multiple_of(WARP as usize).min(MOST_THREADS)
     }
 }
 
@@ -136,20 +134,19 @@ pub(super) fn arguments<'t, const I: usize>(
     tensors: impl Iterator<Item = &'t Tensor>,
     numbers: &[f64],
 ) -> Vec<KernelArg<'t>> {
-    let long = |number: usize| KernelArg::Long(i64::try_from(number).unwrap_or(i64::MAX));
     let (length, _) = walk.axes[0];
-    let mut arguments = vec![long(walk.count / length), long(length)];
+    let mut arguments = vec![KernelArg::count(walk.count / length), KernelArg::count(length)];
     arguments.extend(tensors.map(KernelArg::Tensor));
     arguments.extend(numbers.iter().map(|&number| case.stored.number(number)));
     for (length, steps) in &walk.axes[1..walk.rank] {
-        arguments.push(long(*length));
+        arguments.push(KernelArg::count(*length));
         arguments.extend(steps.iter().map(|step| KernelArg::Long(i64::try_from(*step).unwrap_or(0))));
     }
     arguments
 }
 
 /// Adds up what the threads of a block have found, of which each warp has one in shared memory.
-const BLOCK: &str = "__device__ R added(R x, R y) { return x + y; }
+pub(crate) const BLOCK: &str = "__device__ R added(R x, R y) { return x + y; }
 template <R join(R, R)> __device__ R all(R mine, R* warps) {
     for (int step = 16; step > 0; step /= 2) mine = join(mine, __shfl_xor_sync(0xffffffff, mine, step));
     if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = mine;
@@ -207,7 +204,7 @@ impl Printer<'_> {
             }
         }
         self.line(&format!("extern \"C\" __global__ void {NAME}(long long rows, long long length{params}) {{"));
-        self.line(&format!("    __shared__ R warps[{}];", MOST_THREADS / WARP));
+        self.line(&format!("    __shared__ R warps[{}];", MOST_THREADS / WARP as usize));
     }
 
     /// Where the row begins in each input; what is one number for it is read.

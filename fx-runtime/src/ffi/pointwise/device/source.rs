@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Case, NAME, Read, Stored};
+use super::{Case, LOAD, NAME, Read, Stored};
 
 /// The source of a pass around `element`, a function of so many inputs, numbers and results.
 pub(crate) fn source(element: &str, case: &Case, (inputs, numbers, outputs): (usize, usize, usize)) -> String {
@@ -150,8 +150,17 @@ impl Printer<'_> {
     }
 }
 
+/// The types, and a load of elements: `Pack`, of `PACK`.
+pub(crate) fn packs(stored: Stored) -> String {
+    let mut out = types(stored).to_owned();
+    // Writing to a string cannot fail.
+    let _ =
+        writeln!(out, "const int PACK = {};\nstruct alignas({LOAD}) Pack {{ T of[PACK]; }};", LOAD / stored.bytes());
+    out
+}
+
 /// The stored type, the type that is computed with, and how one becomes the other.
-pub(crate) fn types(stored: Stored) -> &'static str {
+pub(super) fn types(stored: Stored) -> &'static str {
     match stored {
         Stored::F32 => PLAIN_F32,
         Stored::F64 => PLAIN_F64,

@@ -2,24 +2,12 @@
 
 use super::rows::{check_narrow, check_wide};
 use super::*;
-use crate::ffi::cuda;
-
-/// A GPU whose compiler is there, for the test of this name.
-fn gpu(test: &str) -> Option<Device> {
-    use std::io::Write as _;
-
-    let is_there = cuda::is_available();
-    if !is_there {
-        // Where what tests print is hidden, too.
-        let _ = writeln!(std::io::stderr(), "{test} is skipped: there is no GPU");
-    }
-    is_there.then_some(Device::Cuda(0))
-}
+use crate::ffi::cuda::gpu_or_skip;
 
 /// Products that are added are contracted, so that the last bits may be others than `ATen`'s in every group.
 #[test]
 fn elements_on_a_gpu_are_those_of_aten() {
-    let Some(gpu) = gpu("elements on a GPU") else { return };
+    let Some(gpu) = gpu_or_skip("elements on a GPU") else { return };
     for (kind, within, calls) in [(Kind::Float, 4e-6, 100), (Kind::Double, 1e-14, 40)] {
         let (within, most) = (Rounding::Within(within), calls * 4 / 5);
         assert!(check_on::<SquaredRelu, 1, 0, 1>(gpu, Rounding::Same, kind, calls) > most);
@@ -49,7 +37,7 @@ fn elements_on_a_gpu_are_those_of_aten() {
 
 #[test]
 fn elements_of_two_bytes_on_a_gpu_are_rounded_once() {
-    let Some(gpu) = gpu("elements of two bytes on a GPU") else { return };
+    let Some(gpu) = gpu_or_skip("elements of two bytes on a GPU") else { return };
     for (kind, unit) in [(Kind::BFloat16, 1.0 / 256.0), (Kind::Half, 1.0 / 2048.0)] {
         let within = Rounding::Within(unit);
         assert!(check_on::<SquaredRelu, 1, 0, 1>(gpu, within, kind, 60) > 40);
@@ -60,7 +48,7 @@ fn elements_of_two_bytes_on_a_gpu_are_rounded_once() {
 
 #[test]
 fn rows_on_a_gpu_are_as_exact_as_by_aten() {
-    let Some(gpu) = gpu("rows on a GPU") else { return };
+    let Some(gpu) = gpu_or_skip("rows on a GPU") else { return };
     check_wide(gpu);
     check_narrow(gpu);
     assert_all_compiled();
