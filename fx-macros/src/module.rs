@@ -117,16 +117,19 @@ fn module(item: &DeriveInput, fields: &[Field]) -> TokenStream {
     quote! {
         #[automatically_derived]
         impl #params ::fx_runtime::Module for #ident #args #bounds {
+            #[inline]
             fn type_name(&self) -> &'static str {
                 #name
             }
 
+            #[inline]
             #[allow(unused)]
             fn visit<'fx>(&'fx self, visitor: &mut dyn ::fx_runtime::module::Visitor<'fx>) {
                 use ::fx_runtime::module::probe::{ViaField as _, VisitNothing as _};
                 #(#visits)*
             }
 
+            #[inline]
             #[allow(unused)]
             fn placed(
                 &self,

@@ -49,6 +49,17 @@ impl Each {
         }
     }
 
+    /// Saves the fields, each with its name, its type and the reference that leads to it.
+    fn save_fields(self, fields: &[(String, &Type, TokenStream)]) -> TokenStream {
+        match self {
+            Each::State if fields.len() > 1 => {
+                let parts = fields.iter().map(|(name, _, at)| quote!((#name, #at)));
+                quote!(to.fields(&[#(#parts),*])?;)
+            }
+            _ => fields.iter().map(|(name, ty, at)| self.save_field(name, ty, at)).collect(),
+        }
+    }
+
     fn save_field(self, name: &str, ty: &Type, at: &TokenStream) -> TokenStream {
         match self {
             Each::State => quote!(to.field(#name, #at)?;),
@@ -115,9 +126,9 @@ fn state(item: &DeriveInput, each: Each) -> syn::Result<TokenStream> {
 }
 
 fn of_struct(fields: &Fields, each: Each) -> (TokenStream, TokenStream) {
-    let saves = saved(fields).map(|(member, name, ty)| each.save_field(&name, ty, &quote!(&self.#member)));
-    let loads = loads(fields, each);
-    (quote!(#(#saves)*), quote!(::core::result::Result::Ok(Self { #(#loads),* })))
+    let parts: Vec<_> = saved(fields).map(|(member, name, ty)| (name, ty, quote!(&self.#member))).collect();
+    let (loads, members) = loads(fields, each);
+    (each.save_fields(&parts), quote!(#loads ::core::result::Result::Ok(Self { #(#members),* })))
 }
 
 /// A variant is known by its name; where it holds one thing, that has no name of its own.
@@ -133,19 +144,22 @@ fn of_variant(variant: &Ident, fields: &Fields, each: Each) -> (TokenStream, Tok
             quote!(#name => ::core::result::Result::Ok(Self::#variant(#load)),),
         );
     }
-    let parts: Vec<(Member, String, &Type)> = saved(fields).collect();
-    let members = parts.iter().map(|(member, ..)| member);
-    let locals: Vec<Ident> = parts.iter().map(|(_, name, _)| quote::format_ident!("field_{name}")).collect();
-    let saves = parts.iter().zip(&locals).map(|((_, name, ty), local)| each.save_field(name, ty, &quote!(#local)));
-    let loads = loads(fields, each);
+    let bound = saved(fields).map(|(member, name, _)| {
+        let local = local(&name);
+        quote!(#member: #local)
+    });
+    let parts: Vec<_> = saved(fields).map(|(_, name, ty)| (local(&name), name, ty)).collect();
+    let parts: Vec<_> = parts.into_iter().map(|(local, name, ty)| (name, ty, quote!(#local))).collect();
+    let saves = each.save_fields(&parts);
+    let (loads, members) = loads(fields, each);
     (
         quote! {
-            Self::#variant { #(#members: #locals,)* .. } => {
+            Self::#variant { #(#bound,)* .. } => {
                 to.choose(#name);
-                #(#saves)*
+                #saves
             }
         },
-        quote!(#name => ::core::result::Result::Ok(Self::#variant { #(#loads),* }),),
+        quote!(#name => { #loads ::core::result::Result::Ok(Self::#variant { #(#members),* }) }),
     )
 }
 
@@ -157,19 +171,39 @@ fn saved(fields: &Fields) -> impl Iterator<Item = (Member, String, &Type)> + '_ 
     })
 }
 
-fn loads(fields: &Fields, each: Each) -> Vec<TokenStream> {
+/// The most fields that [`Loader::fields`](::fx_runtime::frozen::Loader) loads in one go.
+const TOGETHER: usize = 8;
+
+/// Statements that load fields, and what each member is given. Fields are loaded in tuples, since rustc drops all that are
+/// loaded before each `?`.
+fn loads(fields: &Fields, each: Each) -> (TokenStream, Vec<TokenStream>) {
+    let names: Vec<String> = saved(fields).map(|(_, name, _)| name).collect();
+    let together = each == Each::State && names.len() > 1;
     let load = |(member, field): (Member, &Field)| {
         let name = plain_name(&member);
         match default(field) {
             Some(Ok(value)) => quote!(#member: #value),
             Some(Err(error)) => error.to_compile_error(),
+            None if together => {
+                let local = local(&name);
+                quote!(#member: #local)
+            }
             None => {
                 let load = each.load_field(&name, &field.ty);
                 quote!(#member: #load)
             }
         }
     };
-    fields.members().zip(fields).map(load).collect()
+    let statements = names.chunks(TOGETHER).filter(|_| together).map(|names| {
+        let locals = names.iter().map(|name| local(name));
+        quote!(let (#(#locals,)*) = from.fields([#(#names),*])?;)
+    });
+    (statements.collect(), fields.members().zip(fields).map(load).collect())
+}
+
+/// The variable that holds a field.
+fn local(field: &str) -> Ident {
+    quote::format_ident!("field_{field}")
 }
 
 /// `#[state(default = ..)]`: not saved, and this value when it is loaded.
@@ -224,15 +258,15 @@ mod tests {
                 {
                     #[inline]
                     fn save(&self, to: &mut ::fx_runtime::frozen::Saver) -> ::fx_runtime::Result<()> {
-                        to.field("conv1", &self.conv1)?;
-                        to.field("type", &self.r#type)?;
+                        to.fields(&[("conv1", &self.conv1), ("type", &self.r#type)])?;
                         ::core::result::Result::Ok(())
                     }
                     #[inline]
                     fn load(from: &mut ::fx_runtime::frozen::Loader) -> ::fx_runtime::Result<Self> {
+                        let (field_conv1, field_type) = from.fields(["conv1", "type"])?;
                         ::core::result::Result::Ok(Self {
-                            conv1: from.field("conv1")?,
-                            r#type: from.field("type")?,
+                            conv1: field_conv1,
+                            r#type: field_type,
                             init: Init::Const(0.0),
                         })
                     }
@@ -267,8 +301,7 @@ mod tests {
                             }
                             Self::Clamp { 0: field_0, 1: field_1, .. } => {
                                 to.choose("Clamp");
-                                to.field("0", field_0)?;
-                                to.field("1", field_1)?;
+                                to.fields(&[("0", field_0), ("1", field_1)])?;
                             }
                         }
                         ::core::result::Result::Ok(())
@@ -283,9 +316,10 @@ mod tests {
                                 )
                             }
                             "Clamp" => {
+                                let (field_0, field_1) = from.fields(["0", "1"])?;
                                 ::core::result::Result::Ok(Self::Clamp {
-                                    0: from.field("0")?,
-                                    1: from.field("1")?,
+                                    0: field_0,
+                                    1: field_1,
                                 })
                             }
                             _ => from.unknown_choice(),

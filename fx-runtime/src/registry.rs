@@ -1,12 +1,15 @@
 //! Finding the [`Module`] in a value whose type has been erased.
 //!
-//! A `Sequential` holds boxed layers and knows only that they compute. Every type that implements [`Module`] registers
-//! itself at link time (`#[derive(Module)]` does so for types without generics), and a boxed layer finds its way back
-//! by its `TypeId`. A type that is not registered still computes; it is shown as a leaf without tensors.
+//! A `Sequential` holds boxed layers and knows only that they compute. Every type that implements [`Module`] and can be a
+//! layer registers itself at link time (`#[derive(Module)]` does so for types without generics), and a boxed layer finds
+//! its way back by its `TypeId`. A type that is not registered still computes; it is shown as a leaf without tensors.
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
+use std::marker::PhantomData;
 use std::sync::LazyLock;
+
+use tch::nn::ModuleT;
 
 use crate::module::Place;
 use crate::saved::{Loader, Saver, State};
@@ -21,14 +24,20 @@ pub use inventory;
 #[macro_export]
 macro_rules! register_module {
     ($($module:ty),+ $(,)?) => {
-        $($crate::registry::inventory::submit! { $crate::registry::Registration::of::<$module>() })+
+        $($crate::registry::inventory::submit! {{
+            #[allow(unused_imports)]
+            use $crate::registry::NoLayer as _;
+            $crate::registry::Registered($crate::registry::OfType::<$module>::REGISTRATION)
+        }})+
     };
 }
 
 /// Registers a module that is saved under its name.
 macro_rules! register_saved {
     ($module:ty) => {
-        $crate::registry::inventory::submit! { $crate::registry::Registration::of_saved::<$module>(stringify!($module)) }
+        $crate::registry::inventory::submit! {
+            $crate::registry::Registered(Some($crate::registry::Registration::of_saved::<$module>(stringify!($module))))
+        }
     };
 }
 pub(crate) use register_saved;
@@ -52,7 +61,36 @@ struct Saved {
 
 type Cloned = Result<Box<dyn Any>, Error>;
 
-inventory::collect!(Registration);
+/// What a type submits: nothing where it is no layer, so that the code to see and copy it is compiled where it is used.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Registered(pub Option<Registration>);
+
+inventory::collect!(Registered);
+
+/// Asks at compile time whether a type is a layer: an associated constant of its own comes before [`NoLayer`]'s.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct OfType<M>(PhantomData<M>);
+
+impl<M: Module + ModuleT + 'static> OfType<M> {
+    /// The registration of a layer.
+    pub const REGISTRATION: Option<Registration> = Some(Registration::of::<M>());
+}
+
+/// A type that is no layer.
+#[doc(hidden)]
+pub trait NoLayer {
+    /// None: no `Sequential` can hold it.
+    const REGISTRATION: Option<Registration> = None;
+}
+
+impl<M> NoLayer for OfType<M> {}
+
+/// The registered types.
+fn registrations() -> impl Iterator<Item = &'static Registration> {
+    inventory::iter::<Registered>.into_iter().filter_map(|registered| registered.0.as_ref())
+}
 
 impl Registration {
     /// The registration of `M`; what [`register_module!`] submits.
@@ -67,9 +105,8 @@ impl Registration {
 
     /// The registration of the type of `value`, if there is one.
     pub fn find(value: &dyn Any) -> Option<&'static Registration> {
-        static BY_TYPE: LazyLock<HashMap<TypeId, &'static Registration>> = LazyLock::new(|| {
-            inventory::iter::<Registration>.into_iter().map(|entry| ((entry.type_id)(), entry)).collect()
-        });
+        static BY_TYPE: LazyLock<HashMap<TypeId, &'static Registration>> =
+            LazyLock::new(|| registrations().map(|entry| ((entry.type_id)(), entry)).collect());
         BY_TYPE.get(&value.type_id()).copied()
     }
 
@@ -99,7 +136,7 @@ impl Registration {
     /// Loads what was saved, boxed.
     pub(crate) fn load(from: &mut Loader) -> Cloned {
         let name = from.choice()?;
-        let mut saved = inventory::iter::<Registration>.into_iter().filter_map(|entry| entry.saved);
+        let mut saved = registrations().filter_map(|entry| entry.saved);
         match saved.find(|saved| saved.name == name) {
             Some(saved) => (saved.load)(from),
             None => from.unknown_choice(),

@@ -156,14 +156,16 @@ impl ::fx_runtime::frozen::Group<2, 2, 1> for CustomFrozenReluSquareNegMul {
     .with_kernels_of(self)
 );
 ::fx_runtime::profiled!(
-    CustomFrozen, "Custom", ["fc1" "call_method" "src/pointwise.rs:28"
-    "src/pointwise.rs:28"[""]; "fc2" "call_method" "src/pointwise.rs:30"
-    "src/pointwise.rs:30"[""]; "item" "call_function" "src/pointwise.rs:32"
-    "src/pointwise.rs:32"[""]; "mul, sigmoid" "call_method" "src/pointwise.rs:29"
-    "src/pointwise.rs:29"[""]; "number" "call_function" "src/pointwise.rs:33"
-    "src/pointwise.rs:33"[""]; "relu, square, neg, mul, sub, add, div" "call_method"
-    "src/pointwise.rs:31,33" "src/pointwise.rs:33"[""]; "size" "call_method"
-    "src/pointwise.rs:32" "src/pointwise.rs:32"[""];]
+    CustomFrozen, "Custom",
+    "
+fc1 | call_method |  | src/pointwise.rs:28 | src/pointwise.rs:28
+fc2 | call_method |  | src/pointwise.rs:30 | src/pointwise.rs:30
+item | call_function |  | src/pointwise.rs:32 | src/pointwise.rs:32
+mul, sigmoid | call_method |  | src/pointwise.rs:29 | src/pointwise.rs:29
+number | call_function |  | src/pointwise.rs:33 | src/pointwise.rs:33
+relu, square, neg, mul, sub, add, div | call_method |  | src/pointwise.rs:31,33 | src/pointwise.rs:33
+size | call_method |  | src/pointwise.rs:32 | src/pointwise.rs:32
+"
 );
 ::fx_runtime::saved!(CustomFrozen, "Custom", "Custom#79eb409ddc248083");
 ::core::include!(::core::concat!(::core::env!("OUT_DIR"), "/fx/Custom_graph.rs"));

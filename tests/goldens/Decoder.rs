@@ -123,10 +123,12 @@ impl DecoderFrozen {
     .with_kernels_of(self)
 );
 ::fx_runtime::profiled!(
-    DecoderFrozen, "Decoder", ["up1, bn1, relu" "call_method" "src/convolutions.rs:112"
-    "src/convolutions.rs:112"[""]; "up2, bn2, gelu" "call_method"
-    "src/convolutions.rs:113" "src/convolutions.rs:113"[""]; "up3, sigmoid" "call_method"
-    "src/convolutions.rs:114" "src/convolutions.rs:114"[""];]
+    DecoderFrozen, "Decoder",
+    "
+up1, bn1, relu | call_method |  | src/convolutions.rs:112 | src/convolutions.rs:112
+up2, bn2, gelu | call_method |  | src/convolutions.rs:113 | src/convolutions.rs:113
+up3, sigmoid | call_method |  | src/convolutions.rs:114 | src/convolutions.rs:114
+"
 );
 ::fx_runtime::saved!(DecoderFrozen, "Decoder", "Decoder#0781ce4680ff54cd");
 ::core::include!(::core::concat!(::core::env!("OUT_DIR"), "/fx/Decoder_graph.rs"));

@@ -100,14 +100,16 @@ impl InPlaceFrozen {
     .with_kernels_of(self)
 );
 ::fx_runtime::profiled!(
-    InPlaceFrozen, "InPlace", ["add" "call_function" "src/effects.rs:78"
-    "src/effects.rs:78"[""]; "add" "call_function" "src/effects.rs:79"
-    "src/effects.rs:79"[""]; "bn" "call_method" "src/effects.rs:76"
-    "src/effects.rs:76"[""]; "conv" "call_method" "src/effects.rs:74"
-    "src/effects.rs:74"[""]; "fill_" "call_method" "src/effects.rs:81"
-    "src/effects.rs:81"[""]; "narrow" "call_method" "src/effects.rs:80"
-    "src/effects.rs:80"[""]; "relu_" "call_method" "src/effects.rs:77"
-    "src/effects.rs:77"[""];]
+    InPlaceFrozen, "InPlace",
+    "
+add | call_function |  | src/effects.rs:78 | src/effects.rs:78
+add | call_function |  | src/effects.rs:79 | src/effects.rs:79
+bn | call_method |  | src/effects.rs:76 | src/effects.rs:76
+conv | call_method |  | src/effects.rs:74 | src/effects.rs:74
+fill_ | call_method |  | src/effects.rs:81 | src/effects.rs:81
+narrow | call_method |  | src/effects.rs:80 | src/effects.rs:80
+relu_ | call_method |  | src/effects.rs:77 | src/effects.rs:77
+"
 );
 ::fx_runtime::saved!(InPlaceFrozen, "InPlace", "InPlace#d83d2acc0442573e");
 ::core::include!(::core::concat!(::core::env!("OUT_DIR"), "/fx/InPlace_graph.rs"));

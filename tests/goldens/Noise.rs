@@ -111,12 +111,14 @@ impl ::fx_runtime::frozen::Group<3, 0, 1> for NoiseFrozenAddSub {
     .with_kernels_of(self)
 );
 ::fx_runtime::profiled!(
-    NoiseFrozen, "Noise", ["add, sub" "call_method" "src/effects.rs:30"
-    "src/effects.rs:30"[""]; "conv" "call_method" "src/effects.rs:26"
-    "src/effects.rs:26"[""]; "rand_like" "call_method" "src/effects.rs:27"
-    "src/effects.rs:27"[""]; "rand_like" "call_method" "src/effects.rs:28"
-    "src/effects.rs:28"[""]; "rand_like" "call_method" "src/effects.rs:29"
-    "src/effects.rs:29"[""];]
+    NoiseFrozen, "Noise",
+    "
+add, sub | call_method |  | src/effects.rs:30 | src/effects.rs:30
+conv | call_method |  | src/effects.rs:26 | src/effects.rs:26
+rand_like | call_method |  | src/effects.rs:27 | src/effects.rs:27
+rand_like | call_method |  | src/effects.rs:28 | src/effects.rs:28
+rand_like | call_method |  | src/effects.rs:29 | src/effects.rs:29
+"
 );
 ::fx_runtime::saved!(NoiseFrozen, "Noise", "Noise#a80ce2f1bf0d4f24");
 ::core::include!(::core::concat!(::core::env!("OUT_DIR"), "/fx/Noise_graph.rs"));

@@ -263,14 +263,15 @@ impl ::fx_runtime::frozen::Group<2, 1, 1> for NormedFrozenMulAddSoftmax {
     .with_kernels_of(self)
 );
 ::fx_runtime::profiled!(
-    NormedFrozen, "Normed", ["add, norm" "call_method" "src/pointwise.rs:162,163"
-    "src/pointwise.rs:163"[""]; "fc" "call_method" "src/pointwise.rs:167"
-    "src/pointwise.rs:167"[""]; "fc, relu" "call_method" "src/pointwise.rs:163"
-    "src/pointwise.rs:163"[""]; "mean, sub, add, div" "call_method"
-    "src/pointwise.rs:166,167" "src/pointwise.rs:167"[""]; "mul, add, softmax"
-    "call_method" "src/pointwise.rs:168" "src/pointwise.rs:168"[""];
-    "mul, plain, sigmoid, square, mean, add, rsqrt, amax" "call_method"
-    "src/pointwise.rs:164,165,166" "src/pointwise.rs:166"[""];]
+    NormedFrozen, "Normed",
+    "
+add, norm | call_method |  | src/pointwise.rs:162,163 | src/pointwise.rs:163
+fc | call_method |  | src/pointwise.rs:167 | src/pointwise.rs:167
+fc, relu | call_method |  | src/pointwise.rs:163 | src/pointwise.rs:163
+mean, sub, add, div | call_method |  | src/pointwise.rs:166,167 | src/pointwise.rs:167
+mul, add, softmax | call_method |  | src/pointwise.rs:168 | src/pointwise.rs:168
+mul, plain, sigmoid, square, mean, add, rsqrt, amax | call_method |  | src/pointwise.rs:164,165,166 | src/pointwise.rs:166
+"
 );
 ::fx_runtime::saved!(NormedFrozen, "Normed", "Normed#7bdd50a65b68c054");
 ::core::include!(::core::concat!(::core::env!("OUT_DIR"), "/fx/Normed_graph.rs"));

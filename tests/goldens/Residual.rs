@@ -189,15 +189,16 @@ impl ResidualFrozen {
     .graph_report().with_kernels_of(self)
 );
 ::fx_runtime::profiled!(
-    ResidualFrozen, "Residual", ["adaptive_avg_pool2d" "call_function"
-    "src/residual.rs:92" "src/residual.rs:92"[""]; "blocks.*.shortcut.{conv, bn}"
-    "call_method" "src/residual.rs:52" "src/residual.rs:52"["", "blocks.*"];
-    "blocks.*.{conv1, bn1}, relu" "call_method" "src/residual.rs:49"
-    "src/residual.rs:49"["", "blocks.*"]; "blocks.*.{conv2, bn2}, add, relu"
-    "call_method" "src/residual.rs:50,55" "src/residual.rs:55"["", "blocks.*"]; "fc"
-    "call_method" "src/residual.rs:93" "src/residual.rs:93"[""]; "flatten"
-    "call_function" "src/residual.rs:92" "src/residual.rs:92"[""]; "stem, bn, relu"
-    "call_method" "src/residual.rs:88" "src/residual.rs:88"[""];]
+    ResidualFrozen, "Residual",
+    "
+adaptive_avg_pool2d | call_function |  | src/residual.rs:92 | src/residual.rs:92
+blocks.*.shortcut.{conv, bn} | call_method | ,blocks.* | src/residual.rs:52 | src/residual.rs:52
+blocks.*.{conv1, bn1}, relu | call_method | ,blocks.* | src/residual.rs:49 | src/residual.rs:49
+blocks.*.{conv2, bn2}, add, relu | call_method | ,blocks.* | src/residual.rs:50,55 | src/residual.rs:55
+fc | call_method |  | src/residual.rs:93 | src/residual.rs:93
+flatten | call_function |  | src/residual.rs:92 | src/residual.rs:92
+stem, bn, relu | call_method |  | src/residual.rs:88 | src/residual.rs:88
+"
 );
 ::fx_runtime::saved!(ResidualFrozen, "Residual", "Residual#1c6a99a2be9fbb35");
 ::core::include!(::core::concat!(::core::env!("OUT_DIR"), "/fx/Residual_graph.rs"));

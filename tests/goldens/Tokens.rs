@@ -116,12 +116,14 @@ impl TokensFrozen {
     .with_kernels_of(self)
 );
 ::fx_runtime::profiled!(
-    TokensFrozen, "Tokens", ["embedding" "call_method" "src/dense.rs:109"
-    "src/dense.rs:109"[""]; "fc1, gelu" "call_method" "src/dense.rs:110"
-    "src/dense.rs:110"[""]; "fc2" "call_method" "src/dense.rs:111"
-    "src/dense.rs:111"[""]; "mean" "call_method" "src/dense.rs:111"
-    "src/dense.rs:111"[""]; "norm" "call_method" "src/dense.rs:109"
-    "src/dense.rs:109"[""];]
+    TokensFrozen, "Tokens",
+    "
+embedding | call_method |  | src/dense.rs:109 | src/dense.rs:109
+fc1, gelu | call_method |  | src/dense.rs:110 | src/dense.rs:110
+fc2 | call_method |  | src/dense.rs:111 | src/dense.rs:111
+mean | call_method |  | src/dense.rs:111 | src/dense.rs:111
+norm | call_method |  | src/dense.rs:109 | src/dense.rs:109
+"
 );
 ::fx_runtime::saved!(TokensFrozen, "Tokens", "Tokens#1d6906c52821874d");
 ::core::include!(::core::concat!(::core::env!("OUT_DIR"), "/fx/Tokens_graph.rs"));

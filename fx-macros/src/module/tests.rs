@@ -21,9 +21,11 @@ fn named_fields() {
         &expect![[r#"
             #[automatically_derived]
             impl ::fx_runtime::Module for Head {
+                #[inline]
                 fn type_name(&self) -> &'static str {
                     "Head"
                 }
+                #[inline]
                 #[allow(unused)]
                 fn visit<'fx>(&'fx self, visitor: &mut dyn ::fx_runtime::module::Visitor<'fx>) {
                     use ::fx_runtime::module::probe::{ViaField as _, VisitNothing as _};
@@ -33,6 +35,7 @@ fn named_fields() {
                         visitor.tensor("scale", tensor, ::fx_runtime::module::Role::Parameter);
                     }
                 }
+                #[inline]
                 #[allow(unused)]
                 fn placed(
                     &self,
@@ -122,9 +125,11 @@ fn generic_and_tuple_structs() {
                 Block<P, M>: ::fx_runtime::module::Field,
                 M::Gate: ::fx_runtime::module::Field,
             {
+                #[inline]
                 fn type_name(&self) -> &'static str {
                     "Residual"
                 }
+                #[inline]
                 #[allow(unused)]
                 fn visit<'fx>(&'fx self, visitor: &mut dyn ::fx_runtime::module::Visitor<'fx>) {
                     use ::fx_runtime::module::probe::{ViaField as _, VisitNothing as _};
@@ -134,6 +139,7 @@ fn generic_and_tuple_structs() {
                     (&&&::fx_runtime::module::probe::Probe(&self.3)).visit("3", visitor);
                     (&&&::fx_runtime::module::probe::Probe(&self.4)).visit("4", visitor);
                 }
+                #[inline]
                 #[allow(unused)]
                 fn placed(
                     &self,
@@ -194,13 +200,16 @@ fn unit_structs() {
         &expect![[r#"
             #[automatically_derived]
             impl ::fx_runtime::Module for Mish {
+                #[inline]
                 fn type_name(&self) -> &'static str {
                     "Mish"
                 }
+                #[inline]
                 #[allow(unused)]
                 fn visit<'fx>(&'fx self, visitor: &mut dyn ::fx_runtime::module::Visitor<'fx>) {
                     use ::fx_runtime::module::probe::{ViaField as _, VisitNothing as _};
                 }
+                #[inline]
                 #[allow(unused)]
                 fn placed(
                     &self,
@@ -241,9 +250,11 @@ fn enums() {
             where
                 M: ::fx_runtime::module::Field,
             {
+                #[inline]
                 fn type_name(&self) -> &'static str {
                     "Proj"
                 }
+                #[inline]
                 #[allow(unused)]
                 fn visit<'fx>(&'fx self, visitor: &mut dyn ::fx_runtime::module::Visitor<'fx>) {
                     use ::fx_runtime::module::probe::{ViaField as _, VisitNothing as _};
@@ -261,6 +272,7 @@ fn enums() {
                         Self::None {} => {}
                     }
                 }
+                #[inline]
                 #[allow(unused)]
                 fn placed(
                     &self,

@@ -30,16 +30,19 @@ pub(super) fn module(item: &DeriveInput, data: &DataEnum, faults: &mut Faults) -
     quote! {
         #[automatically_derived]
         impl #params ::fx_runtime::Module for #ident #args #bounds {
+            #[inline]
             fn type_name(&self) -> &'static str {
                 #name
             }
 
+            #[inline]
             #[allow(unused)]
             fn visit<'fx>(&'fx self, visitor: &mut dyn ::fx_runtime::module::Visitor<'fx>) {
                 use ::fx_runtime::module::probe::{ViaField as _, VisitNothing as _};
                 match *self { #(#visits)* }
             }
 
+            #[inline]
             #[allow(unused)]
             fn placed(
                 &self,

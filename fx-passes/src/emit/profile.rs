@@ -30,11 +30,12 @@ impl Whole<'_, '_> {
             let mut seen = BTreeSet::new();
             let stack = node.nn_module_stack().iter().map(|module| module.path.as_str());
             let modules: Vec<&str> = stack.filter(|path| seen.insert(*path)).collect();
+            let modules = modules.join(",");
             // Writing to a string cannot fail.
-            let _ = writeln!(listed, "{label:?} {opcode:?} {lines:?} {line:?} {modules:?};");
+            let _ = writeln!(listed, "{label} | {opcode} | {modules} | {lines} | {line}");
         }
         let (name, title) = (&self.first().frozen, &self.first().graph.name);
-        format!("::fx_runtime::profiled!({name}, {title:?}, [{listed}]);\n")
+        format!("::fx_runtime::profiled!({name}, {title:?}, \"\n{listed}\");\n")
     }
 }
 

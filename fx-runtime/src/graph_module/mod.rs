@@ -59,7 +59,7 @@ pub use self::from_value::FromValue;
 pub use self::interpreter::{Hook, Interpreter};
 use self::plan::Plan;
 pub use self::profile::{Profile, Timing};
-pub use self::profile_generated::{Operation, profile_generated};
+pub use self::profile_generated::profile_generated;
 pub(crate) use self::shape_prop::short_name;
 pub use self::shared::{SharedGraph, SharedModule};
 pub use self::submodule::Submodule;

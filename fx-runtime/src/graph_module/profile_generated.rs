@@ -7,25 +7,35 @@ use crate::frozen::clock;
 use crate::{Device, Result};
 
 /// An operation of a frozen type, as its generated code knows it.
-#[derive(Clone, Copy, Debug)]
-pub struct Operation {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Operation {
     /// Its name: the parts of the model that it computes, `blocks.*.{conv1, bn1}, relu`.
-    pub node: &'static str,
+    node: &'static str,
     /// Its opcode, as torch.fx has it.
-    pub opcode: &'static str,
+    opcode: &'static str,
     /// The user's lines.
-    pub lines: &'static str,
+    lines: &'static str,
     /// The last of them, for which it counts.
-    pub line: &'static str,
-    /// The paths of the modules that it stands in, outermost first; a `*` stands for each element of a list.
-    pub modules: &'static [&'static str],
+    line: &'static str,
+    /// The paths of the modules that it stands in, outermost first, between commas; a `*` stands for each element of a list.
+    modules: &'static str,
 }
 
-/// `profile` of a frozen type, and its operations: name, opcode, lines, the last of them, and modules.
+impl Operation {
+    /// Reads a line of generated code: `node | opcode | modules | lines | line`.
+    fn read(text: &'static str) -> Option<Operation> {
+        let parts: Vec<&str> = text.split(" | ").collect();
+        let [node, opcode, modules, lines, line] = *parts.as_slice() else { return None };
+        Some(Operation { node, opcode, lines, line, modules })
+    }
+}
+
+/// `profile` of a frozen type, and its operations, a line each: name, opcode, modules, lines and the last of them. They are
+/// one literal, since rustc takes its time for each of many.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! profiled {
-    ($frozen:ident, $title:literal, [$($node:literal $opcode:literal $lines:literal $line:literal $modules:tt;)*]) => {
+    ($frozen:ident, $title:literal, $operations:literal) => {
         #[allow(warnings, clippy::all, clippy::pedantic)]
         impl $frozen {
             /// Calls `run` `warm_up` times and then `runs` times, at least once, and says how long each operation took.
@@ -41,19 +51,11 @@ macro_rules! profiled {
                 runs: usize,
                 run: impl Fn(&Self) -> $crate::Result<T>,
             ) -> $crate::Result<$crate::graph_module::Profile> {
-                use $crate::graph_module::Operation;
-                const OPERATIONS: &[Operation] = &[$(Operation {
-                    node: $node,
-                    opcode: $opcode,
-                    lines: $lines,
-                    line: $line,
-                    modules: &$modules,
-                }),*];
                 $crate::graph_module::profile_generated(
                     ($title, self.frame.device()),
-                    OPERATIONS,
+                    $operations,
                     (warm_up, runs),
-                    || run(self),
+                    &mut || run(self).map(drop),
                 )
             }
         }
@@ -66,12 +68,13 @@ macro_rules! profiled {
 ///
 /// Those of `run`.
 #[doc(hidden)]
-pub fn profile_generated<T>(
+pub fn profile_generated(
     (graph, device): (&str, Device),
-    operations: &[Operation],
+    operations: &'static str,
     (warm_up, runs): (usize, usize),
-    mut run: impl FnMut() -> Result<T>,
+    run: &mut dyn FnMut() -> Result<()>,
 ) -> Result<Profile> {
+    let operations: Vec<Operation> = operations.lines().filter_map(Operation::read).collect();
     for _ in 0..warm_up {
         run()?;
     }
@@ -79,7 +82,7 @@ pub fn profile_generated<T>(
     let runs = runs.max(1);
     let (mut whole, mut nodes): (Vec<Duration>, Vec<Timing>) = (Vec::new(), Vec::new());
     for at in 0..runs {
-        let (result, time, laps) = clock::timed(on_cuda, &mut run);
+        let (result, time, laps) = clock::timed(on_cuda, &mut *run);
         result?;
         whole.push(time);
         for lap in laps {
@@ -96,10 +99,10 @@ pub fn profile_generated<T>(
     for mut node in nodes {
         let operation = operations.iter().find(|known| known.node == node.name && known.lines == node.lines);
         // What a part of the model runs in its own frozen type is known to that type.
-        let modules = operation.map_or(&[""][..], |operation| operation.modules);
+        let modules = operation.map_or("", |operation| operation.modules);
         node.opcode = operation.map_or("call_function", |operation| operation.opcode);
         let of = |name: &str| Timing { calls: node.calls, ..timing(name, "", node.times.clone()) };
-        for path in modules {
+        for path in modules.split(',') {
             add(&mut profile.modules, of(path));
         }
         add(&mut profile.lines, of(operation.map_or(&node.lines, |operation| operation.line)));
@@ -111,4 +114,23 @@ pub fn profile_generated<T>(
 
 fn timing(name: &str, lines: &str, times: Vec<Duration>) -> Timing {
     Timing { name: name.to_owned(), opcode: "", lines: lines.to_owned(), calls: 0, times }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_are_read_from_lines() {
+        let read = Operation::read("blocks.*.{conv1, bn1}, relu | call_module | ,blocks.* | src/a.rs:3,4 | src/a.rs:4");
+        let wanted = Operation {
+            node: "blocks.*.{conv1, bn1}, relu",
+            opcode: "call_module",
+            lines: "src/a.rs:3,4",
+            line: "src/a.rs:4",
+            modules: ",blocks.*",
+        };
+        assert_eq!(read, Some(wanted));
+        assert_eq!(Operation::read(""), None);
+    }
 }

@@ -8,6 +8,7 @@ use tch::Tensor;
 
 use super::aspects::{ALIAS, CHOICE, FIRST, ORDER, descend, nested};
 use super::file::File;
+use super::values::Fields;
 use super::{State, axes};
 use crate::Result;
 use crate::ffi::Param;
@@ -53,6 +54,11 @@ impl Loader {
     /// Loads the part of that name.
     pub fn field<T: State>(&mut self, name: &str) -> Result<T> {
         self.within(name, T::load)
+    }
+
+    /// Loads the parts of these names, at most eight, as a tuple.
+    pub fn fields<T: Fields<N>, const N: usize>(&mut self, names: [&str; N]) -> Result<T> {
+        T::load(self, names)
     }
 
     /// What `load` makes; where it was saved under another name, a second handle on that.

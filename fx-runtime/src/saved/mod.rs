@@ -37,16 +37,18 @@ use crate::progress::Task;
 use crate::{Error, Freeze, Result};
 
 /// A part of a frozen model that can be saved and loaded.
-pub trait State: Sized {
+pub trait State {
     /// Hands over what the part consists of.
     fn save(&self, to: &mut Saver) -> Result<()>;
 
     /// Puts the part together again.
-    fn load(from: &mut Loader) -> Result<Self>;
+    fn load(from: &mut Loader) -> Result<Self>
+    where
+        Self: Sized;
 }
 
 /// A frozen type that [`save`] writes and [`load`] reads, for code that is generic over such types.
-pub trait SavedAs: State {
+pub trait SavedAs: State + Sized {
     /// The name of the model's type.
     const TITLE: &'static str;
     /// The graph that the frozen type was generated from.

@@ -28,6 +28,11 @@ impl Saver {
         self.within(name, |to| part.save(to))
     }
 
+    /// Saves parts under their names.
+    pub fn fields(&mut self, parts: &[(&str, &dyn State)]) -> Result<()> {
+        parts.iter().try_for_each(|(name, part)| self.within(name, |to| part.save(to)))
+    }
+
     /// Is what lies at this address saved under another name already? That name is noted then, and it need not be saved.
     pub(crate) fn has(&mut self, address: usize) -> bool {
         if self.is_survey() {

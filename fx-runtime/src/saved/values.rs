@@ -41,6 +41,35 @@ impl<T: State> State for Option<T> {
     }
 }
 
+/// Parts that are loaded in one go, each under a name of its own.
+pub trait Fields<const N: usize>: Sized {
+    /// Loads the parts of these names.
+    fn load(from: &mut Loader, names: [&str; N]) -> Result<Self>;
+}
+
+macro_rules! fields {
+    ($($count:literal: $($part:ident)+;)+) => {
+        $(impl<$($part: State),+> Fields<$count> for ($($part,)+) {
+            fn load(from: &mut Loader, names: [&str; $count]) -> Result<Self> {
+                let mut names = names.into_iter();
+                let mut next = || names.next().unwrap_or_default();
+                Ok(($(from.field::<$part>(next())?,)+))
+            }
+        })+
+    };
+}
+
+fields! {
+    1: A;
+    2: A B;
+    3: A B C;
+    4: A B C D;
+    5: A B C D E;
+    6: A B C D E F;
+    7: A B C D E F G;
+    8: A B C D E F G H;
+}
+
 /// What is in it.
 impl<T: State> State for RefCell<T> {
     fn save(&self, to: &mut Saver) -> Result<()> {

@@ -129,6 +129,15 @@ impl Tracer<'_> {
         self.host_method(receiver, name, call)
     }
 
+    /// Returns whether the expression is an option as far as its form or its type says.
+    pub(in crate::trace) fn is_option(&self, expr: &syn::Expr) -> bool {
+        let is_some = match expr {
+            syn::Expr::Call(call) => matches!(&*call.func, syn::Expr::Path(path) if path.path.is_ident("Some")),
+            _ => false,
+        };
+        is_some || matches!(self.chain_ty(expr), Ty::Option(_))
+    }
+
     /// A call that its form tells apart, or the place that it is on; `None` for any other.
     fn by_form(&mut self, call: &syn::ExprMethodCall, errors: OnError) -> Result<Option<Val>> {
         if let Some((list, element)) = element_of_iterator(call)
@@ -136,10 +145,14 @@ impl Tracer<'_> {
         {
             return self.method_call(&element, errors).map(Some);
         }
-        if let Some((option, nested)) = option::method_of_zip(call)
-            && matches!(self.chain_ty(option), Ty::Option(_))
+        if let Some((option, nested)) = option::method_of_zip(call).or_else(|| option::value_of_zip(call))
+            && self.is_option(option)
         {
-            return self.method_call(&nested, errors).map(Some);
+            return match &nested {
+                syn::Expr::MethodCall(nested) => self.method_call(nested, errors),
+                nested => self.expr(nested),
+            }
+            .map(Some);
         }
         if let Some(receiver) = self.with_iterator_inlined(&call.receiver) {
             let chain = syn::ExprMethodCall { receiver: Box::new(receiver), ..call.clone() };

@@ -102,8 +102,9 @@ fn borrowed(option: &Expr) -> &Expr {
     }
 }
 
-/// `a.zip(b).map(|(x, y)| body)` as `a.and_then(|x| b.map(|y| body))`, and the like; and what `a` borrows.
-pub(in crate::trace) fn method_of_zip(call: &ExprMethodCall) -> Option<(&Expr, ExprMethodCall)> {
+/// `a.zip(b).map(|(x, y)| body)` as `a.and_then(|x| b.map(|y| body))`, or as `match (a, b)` where it matters whether `b` is
+/// asked for, and the like; and what `a` borrows.
+pub(in crate::trace) fn method_of_zip(call: &ExprMethodCall) -> Option<(&Expr, Expr)> {
     let (a, b) = zipped(&call.receiver)?;
     let Some(Expr::Closure(closure)) = call.args.last() else { return None };
     let (x, y) = pair(closure.inputs.first().filter(|_| closure.inputs.len() == 1)?)?;
@@ -111,21 +112,49 @@ pub(in crate::trace) fn method_of_zip(call: &ExprMethodCall) -> Option<(&Expr, E
     let (inner, others) = (&call.method, others.collect::<Vec<_>>());
     let name = if inner == "map" { "and_then".to_owned() } else { inner.to_string() };
     let is_known = matches!(name.as_str(), "and_then" | "map_or" | "map_or_else" | "is_some_and");
-    if !is_known || !is_plain(b) || contains_return(body) {
+    if !is_known || contains_return(body) {
         return None;
     }
-    let outer = syn::Ident::new(&name, inner.span());
-    let nested =
-        parse_quote_spanned!(call.span()=> (#a).#outer(#(#others,)* |#x| (#b).#inner(#(#others,)* |#y| #body)));
+    let nested = if is_plain(b) {
+        let outer = syn::Ident::new(&name, inner.span());
+        parse_quote_spanned!(call.span()=> (#a).#outer(#(#others,)* |#x| (#b).#inner(#(#others,)* |#y| #body)))
+    } else {
+        let (some, none): (Expr, Expr) = match (inner.to_string().as_str(), others.as_slice()) {
+            ("map", []) => (parse_quote!(Some(#body)), parse_quote!(None)),
+            ("and_then", []) => ((**body).clone(), parse_quote!(None)),
+            ("is_some_and", []) => ((**body).clone(), parse_quote!(false)),
+            ("map_or", [other]) if is_plain(other) => ((**body).clone(), (*other).clone()),
+            ("map_or_else", [other]) => ((**body).clone(), body_of(other, 0).ok()?.1),
+            _ => return None,
+        };
+        parse_quote_spanned!(call.span()=> match (#a, #b) { (Some(#x), Some(#y)) => #some, _ => #none })
+    };
     Some((borrowed(a), nested))
 }
 
-/// `if let Some((x, y)) = a.zip(b)` as `if let Some(x) = a && let Some(y) = b`; and what `a` borrows.
+/// `a.zip(b)` as a `match` on both; and what `a` borrows.
+pub(in crate::trace) fn value_of_zip(call: &ExprMethodCall) -> Option<(&Expr, Expr)> {
+    let [b] = call.args.iter().collect::<Vec<_>>()[..] else { return None };
+    let a = Some(&*call.receiver).filter(|_| call.method == "zip")?;
+    let pair = parse_quote_spanned!(call.span()=> match (#a, #b) {
+        (Some(fx_first), Some(fx_second)) => Some((fx_first, fx_second)),
+        _ => None,
+    });
+    Some((borrowed(a), pair))
+}
+
+/// `if let Some((x, y)) = a.zip(b)` as `if let Some(x) = a && let Some(y) = b`, or with both options in a tuple; and what `a`
+/// borrows.
 pub(in crate::trace) fn condition_on_zip(condition: &syn::ExprLet) -> Option<(&Expr, Expr)> {
     let (a, b) = zipped(&condition.expr)?;
     let Pat::TupleStruct(some) = &*condition.pat else { return None };
     let (x, y) = pair(some.elems.first().filter(|_| some.path.is_ident("Some"))?)?;
-    is_plain(b).then(|| (borrowed(a), parse_quote_spanned!(condition.span()=> let Some(#x) = #a && let Some(#y) = #b)))
+    let condition = if is_plain(b) {
+        parse_quote_spanned!(condition.span()=> let Some(#x) = #a && let Some(#y) = #b)
+    } else {
+        parse_quote_spanned!(condition.span()=> let (Some(#x), Some(#y)) = (#a, #b))
+    };
+    Some((borrowed(a), condition))
 }
 
 /// Whether it is there already, so that it does not matter whether it is asked for.

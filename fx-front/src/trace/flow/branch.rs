@@ -47,7 +47,7 @@ impl<'a> Tracer<'a> {
     ) -> Result<Val> {
         if let syn::Expr::Let(condition) = &*branch.cond {
             if let Some((option, both)) = condition_on_zip(condition)
-                && matches!(self.chain_ty(option), Ty::Option(_))
+                && self.is_option(option)
             {
                 let branch = syn::ExprIf { cond: Box::new(both), ..branch.clone() };
                 return self.branch_with(&branch, tail, otherwise);

@@ -20,6 +20,12 @@ impl Tracer<'_> {
             self.settle_list(*id, element);
             return Val::Node(*id, ty.clone(), *form);
         }
+        if let (Val::Node(id, held @ Ty::Option(_), form), Ty::Option(_)) = (&value, ty)
+            && settled(&self.index.ir_type(held), &self.index.ir_type(ty)).is_some()
+        {
+            self.settle_number(*id, ty);
+            return Val::Node(*id, ty.clone(), *form);
+        }
         let Ty::Rust(name) = ty else { return value };
         let is_float = scalar::is_float(name);
         if !is_untyped(&value.ty()) || !(is_float || scalar::is_integer(name)) {
@@ -42,7 +48,7 @@ impl Tracer<'_> {
                         let op = HostOp::Ascribe(name.clone());
                         return self.host_node(op, vec![id.into()], "number", ty.clone(), Span::call_site());
                     }
-                    _ => self.settle_float(id, ty),
+                    _ => self.settle_number(id, ty),
                 }
                 Val::Node(id, ty.clone(), form)
             }
@@ -56,7 +62,7 @@ impl Tracer<'_> {
             Val::Node(id, Ty::Rust(old), form)
                 if old == "float" && matches!(ty, Ty::Rust(name) if scalar::is_float(name)) =>
             {
-                self.settle_float(id, ty);
+                self.settle_number(id, ty);
                 Val::Node(id, ty.clone(), form)
             }
             other => other,
@@ -73,7 +79,7 @@ impl Tracer<'_> {
         for push in pushed {
             let (to, item) = (self.graph.node(push).input(0), self.graph.node(push).input(1));
             if let Some(item) = item {
-                self.settle_float(item, element);
+                self.settle_number(item, element);
             }
             if let Some(to) = to {
                 self.edit_node(to).ty = ir.clone();
@@ -82,26 +88,31 @@ impl Tracer<'_> {
         self.edit_node(list).ty = ir;
     }
 
-    /// Notes the type of a float of which nothing said so far what it is, and of what it is computed from.
-    fn settle_float(&mut self, id: NodeId, ty: &Ty) {
-        let mut open = vec![(id, 0)];
-        while let Some((id, at)) = open.pop() {
-            if !self.settle_type(id, at, ty) {
+    /// Notes the type of a number, or of an option of one, of which nothing said so far what it is, and of what it is
+    /// computed from.
+    fn settle_number(&mut self, id: NodeId, ty: &Ty) {
+        let mut open = vec![(id, 0, ty.clone())];
+        while let Some((id, at, ty)) = open.pop() {
+            if !self.settle_type(id, at, &ty) {
                 continue;
             }
-            self.env.set_number(id, ty);
+            self.env.set_number(id, &ty);
             let node = self.graph.node(id);
-            match node.op {
-                Op::TupleGet(at) => open.extend(node.inputs().map(|whole| (whole, at))),
-                Op::Host(_) => open.extend(node.inputs().map(|input| (input, 0))),
+            match (&node.op, &ty) {
+                (Op::TupleGet(at), _) => open.extend(node.inputs().map(|whole| (whole, *at, ty.clone()))),
+                (Op::Host(host), Ty::Option(inner)) => {
+                    let held = node.inputs().filter(|_| host.op == HostOp::Some);
+                    open.extend(held.map(|held| (held, 0, (**inner).clone())));
+                }
+                (Op::Host(_), _) => open.extend(node.inputs().map(|input| (input, 0, ty.clone()))),
                 _ => {
                     let ends: Vec<NodeId> =
                         node.regions.iter().filter_map(|&region| self.graph.yield_of(region)).collect();
                     for end in ends {
                         match self.graph.node(end).args.get(at) {
-                            Some(Arg::Node(given)) => open.push((*given, 0)),
+                            Some(Arg::Node(given)) => open.push((*given, 0, ty.clone())),
                             Some(number @ Arg::Float(_)) => {
-                                let typed = typed_literal(number, ty);
+                                let typed = typed_literal(number, &ty);
                                 self.edit_node(end).args[at] = typed;
                             }
                             _ => {}
@@ -112,21 +123,25 @@ impl Tracer<'_> {
         }
     }
 
-    /// Notes the type of a float, or of the float that is the part `at` of what branches hand over; yields whether it was
+    /// Notes the type of a number, or of the one that is the part `at` of what branches hand over; yields whether it was
     /// not known.
     fn settle_type(&mut self, id: NodeId, at: usize, ty: &Ty) -> bool {
         let (node, ir) = (self.graph.node(id), self.index.ir_type(ty));
-        let settled = match (&node.op, &node.ty) {
-            (Op::If | Op::Match(_), Type::Tuple(parts)) if parts.get(at).is_some_and(is_open) => {
-                let mut parts = parts.clone();
-                parts[at] = ir;
-                Type::Tuple(parts)
+        let known = match (&node.op, &node.ty) {
+            (Op::If | Op::Match(_), Type::Tuple(parts)) => {
+                parts.get(at).and_then(|part| settled(part, &ir)).map(|part| {
+                    let mut parts = parts.clone();
+                    parts[at] = part;
+                    Type::Tuple(parts)
+                })
             }
-            (Op::If | Op::Match(_) | Op::TupleGet(_) | Op::Host(_) | Op::Placeholder, held) if is_open(held) => ir,
-            _ => return false,
+            (Op::If | Op::Match(_) | Op::TupleGet(_) | Op::Host(_) | Op::Placeholder, held) => settled(held, &ir),
+            _ => None,
         };
-        self.edit_node(id).ty = settled;
-        true
+        known.is_some_and(|known| {
+            self.edit_node(id).ty = known;
+            true
+        })
     }
 
     /// What a list of the type holds, as it is written in the function; nothing where that is a reference.
@@ -159,7 +174,15 @@ impl Tracer<'_> {
     }
 }
 
-/// Returns whether it is the type of a float without a suffix, which the code around it decides.
-fn is_open(ty: &Type) -> bool {
-    matches!(ty, Type::Rust(name) if name == "float")
+/// The type of a number without a suffix, or of an option of one, where `said` is what the code around it decides; none
+/// where the type is known already.
+fn settled(held: &Type, said: &Type) -> Option<Type> {
+    match (held, said) {
+        (Type::Rust(held), Type::Rust(name)) => {
+            let fits = held == "float" && scalar::is_float(name) || held == "integer" && scalar::is_integer(name);
+            fits.then(|| said.clone())
+        }
+        (Type::Option(held), Type::Option(said)) => settled(held, said).map(|held| Type::Option(Box::new(held))),
+        _ => None,
+    }
 }

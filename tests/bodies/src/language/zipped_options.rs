@@ -33,6 +33,41 @@ impl ZipLet {
     }
 }
 
+/// Options that are computed, some of them of numbers without a suffix.
+#[derive(Debug, Module)]
+pub struct ZippedValues {
+    fc: nn::Linear,
+    flag: bool,
+}
+
+fn rows(xs: &Tensor) -> Option<i64> {
+    if xs.size()[0] > 2 { Some(xs.size()[0]) } else { None }
+}
+
+fn scaled(xs: &Tensor, by: Option<i64>) -> Tensor {
+    let once = Some(xs).zip(Some(by.unwrap_or(3))).map(|(xs, n)| xs * n);
+    let twice = Some(xs).zip(by).map(|(xs, n)| xs * (n % 3));
+    once.zip(twice).map_or_else(|| xs.neg(), |(once, twice)| once - twice)
+}
+
+#[traceable(strict)]
+impl ZippedValues {
+    pub fn forward(&self, xs: &Tensor, t: Option<&Tensor>) -> Tensor {
+        let ys = scaled(&xs.apply(&self.fc), self.flag.then(|| 2));
+        let both = t.zip(rows(xs).map(|n| n + 1));
+        let ys = match both {
+            Some((t, n)) if n > 3 => ys * n + t,
+            Some((t, _)) => ys - t,
+            None => ys,
+        };
+        let ys = match t.zip(self.flag.then(|| 0.5)) {
+            Some((t, by)) => ys + t * by,
+            None => ys.tanh(),
+        };
+        if let Some((t, n)) = t.zip(rows(&ys)) { ys + t * n } else { ys }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -53,6 +88,16 @@ mod tests {
             agree!(make, cases(), |net, (xs, t)| net.forward(xs, t.as_ref()));
             let make = |p: &nn::Path| ZipLet { te: has.then(|| linear(p / "te")), l: linear(p / "l") };
             agree!(make, cases(), |net, (xs, t)| net.forward(xs, t.as_ref()));
+        }
+    }
+
+    #[test]
+    fn zipped_values() {
+        for flag in [true, false] {
+            let make = |p: &nn::Path| ZippedValues { fc: linear(p / "fc"), flag };
+            let longer = (randn(&[3, 8]), Some(randn(&[3, 8])));
+            let [none, short] = cases();
+            agree!(make, [none, short, longer], |net, (xs, t)| net.forward(xs, t.as_ref()));
         }
     }
 }
