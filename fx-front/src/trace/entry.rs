@@ -111,6 +111,10 @@ impl Tracer<'_> {
                     .arg()
                     .map_or_else(|| unsupported(span, "the result is built in a form that is not understood"), Ok)
             }
+            Val::Node(id, _, RefKind::Value) if self.is_loan(*id) => {
+                let own = self.own_copy(value, span);
+                own.and_then(|own| own.arg()).map_or_else(|| unsupported(span, "a result of this form"), Ok)
+            }
             Val::Node(..) | Val::Lit(..) => value.arg().map_or_else(|| unsupported(span, "a result of this form"), Ok),
             _ => unsupported(span, "the result is built in a form that is not understood"),
         }

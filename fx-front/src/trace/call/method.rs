@@ -112,8 +112,8 @@ impl Tracer<'_> {
             }
             ("unwrap_or" | "or", Ty::Option(inner)) if is_number(&inner) => {}
             (
-                "unwrap_or" | "unwrap_or_else" | "map_or" | "map_or_else" | "and_then" | "or" | "or_else" | "filter"
-                | "is_some_and" | "is_none_or",
+                "unwrap_or" | "unwrap_or_else" | "unwrap_or_default" | "map_or" | "map_or_else" | "and_then" | "or"
+                | "or_else" | "filter" | "is_some_and" | "is_none_or",
                 Ty::Option(_),
             ) => {
                 return self.option_as_match(receiver, name, call);
@@ -224,12 +224,10 @@ impl Tracer<'_> {
 
     /// `option.unwrap_or(xs)` and the like.
     fn option_as_match(&mut self, value: Val, name: &str, call: &syn::ExprMethodCall) -> Result<Val> {
-        let is_moved = name.starts_with("unwrap_or")
-            && matches!(&value, Val::Node(_, Ty::Option(held), RefKind::Value) if matches!(**held, Ty::Struct(_)) && !self.is_module(held));
-        if is_moved {
-            return unsupported(call.method.span(), format!("the method `{name}` of an option of a struct"));
-        }
-        let choice = option::matched(name, call)?;
+        let choice = match value.ty() {
+            Ty::Option(held) if name == "unwrap_or_default" && matches!(*held, Ty::List(_)) => option::or_empty(call),
+            _ => option::matched(name, call)?,
+        };
         self.with_variables(&[(option::MATCHED.to_owned(), value)], |tracer| tracer.choice(&choice, false))
     }
 

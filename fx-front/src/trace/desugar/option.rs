@@ -2,7 +2,9 @@
 //! is called on bears a name in it.
 
 use fx_ir::ops;
-use syn::{Expr, ExprMethodCall, Pat, parse_quote, parse_quote_spanned, spanned::Spanned};
+use syn::{
+    Expr, ExprMethodCall, Pat, Token, parse_quote, parse_quote_spanned, punctuated::Punctuated, spanned::Spanned,
+};
 
 use crate::syntax::{contains_return, makes_result};
 use crate::trace::{Result, unsupported};
@@ -56,9 +58,9 @@ pub(in crate::trace) fn matched(name: &str, call: &ExprMethodCall) -> Result<syn
     let args: Vec<&Expr> = call.args.iter().collect();
     let held: Pat = parse_quote!(held_value);
     let (some, none): ((Pat, Expr), Expr) = match (name, args.as_slice()) {
-        ("unwrap_or", [other]) if is_plain(other) => ((held, parse_quote!(held_value)), (*other).clone()),
+        ("unwrap_or", [other]) if is_pure(other) => ((held, parse_quote!(held_value)), (*other).clone()),
         ("unwrap_or_else", [other]) => ((held, parse_quote!(held_value)), body_of(other, 0)?.1),
-        ("map_or", [other, some]) if is_plain(other) => (body_of(some, 1)?, (*other).clone()),
+        ("map_or", [other, some]) if is_pure(other) => (body_of(some, 1)?, (*other).clone()),
         ("map_or_else", [other, some]) => (body_of(some, 1)?, body_of(other, 0)?.1),
         ("and_then", [some]) => (body_of(some, 1)?, parse_quote!(None)),
         ("or", [other]) if is_plain(other) => ((held, parse_quote!(Some(held_value))), (*other).clone()),
@@ -77,6 +79,11 @@ pub(in crate::trace) fn matched(name: &str, call: &ExprMethodCall) -> Result<syn
     };
     let (pattern, some) = some;
     Ok(parse_quote_spanned!(call.span()=> match matched_option { Some(#pattern) => #some, None => #none }))
+}
+
+/// `option.unwrap_or_default()` of an option of a list, as the `match` that it stands for.
+pub(in crate::trace) fn or_empty(call: &ExprMethodCall) -> syn::ExprMatch {
+    parse_quote_spanned!(call.span()=> match matched_option { Some(held_value) => held_value, None => vec![] })
 }
 
 /// The two options of `a.zip(b)`.
@@ -171,7 +178,30 @@ fn is_plain(expr: &Expr) -> bool {
     }
 }
 
-/// The parameter and the body of a closure with so many parameters.
+/// Returns whether it only makes a value, so that it does not matter when: a list, a text or a size of what is there.
+fn is_pure(expr: &Expr) -> bool {
+    match expr {
+        Expr::Macro(list) if list.mac.path.is_ident("vec") => {
+            let items = list.mac.parse_body_with(Punctuated::<Expr, Token![,]>::parse_terminated);
+            items.is_ok_and(|items| items.iter().all(is_pure))
+        }
+        Expr::Array(array) => array.elems.iter().all(is_pure),
+        Expr::Call(call) => matches!(&*call.func, Expr::Path(path) if is_new(path)) && call.args.is_empty(),
+        Expr::MethodCall(call) if call.args.is_empty() => {
+            let only_reads = ["to_string", "to_owned", "size", "kind", "device", "dim", "len"];
+            is_plain(expr) || only_reads.iter().any(|name| call.method == name) && is_plain(&call.receiver)
+        }
+        _ => is_plain(expr),
+    }
+}
+
+/// `Vec::new` or `String::new`.
+fn is_new(path: &syn::ExprPath) -> bool {
+    let names: Vec<String> = path.path.segments.iter().map(|segment| segment.ident.to_string()).collect();
+    matches!(names.as_slice(), [ty, new] if (ty == "Vec" || ty == "String") && new == "new")
+}
+
+/// The parameter and the body of a closure with so many parameters, or of a function in place of one.
 fn body_of(closure: &Expr, count: usize) -> Result<(Pat, Expr)> {
     match closure {
         Expr::Closure(closure) if closure.inputs.len() == count && !contains_return(&closure.body) => {
@@ -181,6 +211,14 @@ fn body_of(closure: &Expr, count: usize) -> Result<(Pat, Expr)> {
                 None => parse_quote!(_),
             };
             Ok((pattern, (*closure.body).clone()))
+        }
+        // An empty list needs no type here.
+        Expr::Path(path) if count == 0 && is_new(path) && path.path.segments[0].ident == "Vec" => {
+            Ok((parse_quote!(_), parse_quote_spanned!(path.span()=> vec![])))
+        }
+        Expr::Path(path) if count == 0 => Ok((parse_quote!(_), parse_quote_spanned!(path.span()=> #path()))),
+        Expr::Path(path) if count == 1 => {
+            Ok((parse_quote!(fx_held), parse_quote_spanned!(path.span()=> #path(fx_held))))
         }
         other => unsupported(other.span(), "a function in place of a closure"),
     }

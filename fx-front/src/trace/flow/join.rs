@@ -126,12 +126,14 @@ impl Tracer<'_> {
         let types = unify(first.leaves().unwrap_or_default().iter().map(Val::ty).collect(), &leaves);
         let open = &|branch: &Branch| Some(with_floats(open(branch)?, &types));
         let vecs = self.list_reprs(living.iter().filter_map(|branch| open(branch)?.leaves()));
+        let owned = self.owned_leaves(living.iter().filter_map(|branch| open(branch)?.leaves()));
         for branch in branches {
             if matches!(branch.value, Val::Never) {
                 self.end_diverging(branch.region, span);
                 continue;
             }
-            let args = open(branch).and_then(|value| self.leaves_of(branch.region, &value, &vecs, span));
+            let value = open(branch).and_then(|value| self.with_own_copies(branch.region, &value, &owned, span));
+            let args = value.and_then(|value| self.leaves_of(branch.region, &value, &vecs, span));
             match args {
                 Some(args) if args.len() == types.len() => self.end_region(branch.region, args, span),
                 _ => return unsupported(span, "branches that hand over values of different forms"),

@@ -1,9 +1,9 @@
 //! Lists that branches hand over: written out in one, a `Vec` in another.
 
-use fx_ir::RegionId;
+use fx_ir::{Effect, NodeId, RegionId};
 use proc_macro2::Span;
 
-use crate::trace::{RefKind, Tracer, Ty, Val};
+use crate::trace::{RefKind, Tracer, Ty, Val, application, entry::signature::is_vec, types::ty::is_copy};
 
 /// In which forms branches hand over a list.
 #[derive(Clone)]
@@ -41,11 +41,53 @@ impl Tracer<'_> {
                 match leaf {
                     Val::List(_) => listed.is_written = true,
                     Val::Node(id, Ty::List(_), form) if self.is_vec(*id) => listed.is_vec |= *form == RefKind::Value,
+                    Val::Node(id, Ty::List(_), RefKind::Value) if self.is_lent(*id) => listed.is_vec = true,
+                    Val::Node(_, Ty::List(_), RefKind::Value) if self.is_spilled(leaf) => {}
                     _ => listed.is_other = true,
                 }
             }
         }
         vecs
+    }
+
+    /// Which of the leaves that branches hand over one of them owns, for all.
+    pub(in crate::trace) fn owned_leaves(&self, branches: impl Iterator<Item = Vec<Val>>) -> Vec<bool> {
+        let mut owned: Vec<bool> = Vec::new();
+        for leaves in branches {
+            owned.resize(owned.len().max(leaves.len()), false);
+            for (owned, leaf) in owned.iter_mut().zip(&leaves) {
+                *owned |= leaf.node().is_none_or(|id| !self.is_loan(id));
+            }
+        }
+        owned
+    }
+
+    /// Returns whether it is a list or struct that a branch cannot hand over as its own: generated code has a reference to
+    /// it, or a parameter that is read elsewhere.
+    fn is_lent(&self, id: NodeId) -> bool {
+        self.is_loan(id) || self.entry_type(id).is_some_and(|ty| is_vec(&ty))
+    }
+
+    /// The value with a copy of each list or struct that it only has a reference to, where another branch owns its own.
+    pub(in crate::trace) fn with_own_copies(
+        &mut self,
+        region: RegionId,
+        value: &Val,
+        owned: &[bool],
+        span: Span,
+    ) -> Option<Val> {
+        let (mut leaves, mut is_whole) = (value.leaves()?, true);
+        let outer = std::mem::replace(&mut self.region, region);
+        for (leaf, _) in leaves.iter_mut().zip(owned).filter(|(_, owned)| **owned) {
+            let is_lent = leaf.ref_kind() == Some(RefKind::Value) && leaf.node().is_some_and(|id| self.is_lent(id));
+            if is_lent {
+                let own = self.own_copy(leaf, span);
+                is_whole &= own.is_some();
+                *leaf = own.unwrap_or(Val::Never);
+            }
+        }
+        self.region = outer;
+        is_whole.then(|| value.rebuild(&mut leaves.into_iter()))
     }
 
     /// The value with each list that is written out as a `Vec`, where other branches have none but such lists.
@@ -61,8 +103,10 @@ impl Tracer<'_> {
         for (leaf, listed) in leaves.iter_mut().zip(vecs).filter(|(_, listed)| listed.is_written && !listed.is_other) {
             let Val::List(items) = &*leaf else { continue };
             if let Ok(items) = self.exact_operands(items, span) {
-                let list = self.vec_of(items, &listed.element);
-                *leaf = self.materialize(list, "list", leaf.ty(), span);
+                let (op, args) = application(self.vec_of(items, &listed.element));
+                // Each call has a list of its own; one of numbers may be known before.
+                let effect = if is_copy(&listed.element) { Effect::Pure } else { Effect::Io };
+                *leaf = self.host_node_with(effect, op, args, "list", leaf.ty(), span);
             }
         }
         self.region = outer;

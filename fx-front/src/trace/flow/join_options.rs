@@ -7,6 +7,7 @@ use crate::trace::{
     Env, RefKind, Result, Tracer, Ty, Val, application,
     flow::join::Branch,
     types::{expectation::Expectation, node_facts::is_carried_param},
+    unsupported,
 };
 
 impl Tracer<'_> {
@@ -113,6 +114,12 @@ impl Tracer<'_> {
                 return Ok(Val::MutRef(place, Box::new(self.some_as_value(*inner, None, owner)?)));
             }
             other => return Ok(other),
+        };
+        let is_lent = inner.ref_kind() == Some(RefKind::Value) && inner.node().is_some_and(|id| self.is_loan(id));
+        let inner = match is_lent.then(|| self.own_copy(&inner, Span::call_site())) {
+            Some(None) => return unsupported(Span::call_site(), "an option of a value that cannot be copied"),
+            Some(Some(own)) => Box::new(own),
+            None => inner,
         };
         let form = if inner.ref_kind() == Some(RefKind::Value) { RefKind::Value } else { RefKind::Ref };
         // A part of the model is lent; of a tensor there is a second handle.

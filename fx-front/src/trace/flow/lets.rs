@@ -1,6 +1,6 @@
 //! `let`: what a variable is bound to, and what its type says of that.
 
-use fx_ir::{Arg, Effect, HostOp, Op};
+use fx_ir::{Arg, Effect, HostOp, Op, Type};
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
@@ -70,6 +70,10 @@ impl Tracer<'_> {
         if let (Val::Lit(Arg::None, _), syn::Pat::Type(typed)) = (&value, &local.pat) {
             let ty = self.index.ty(self.module(), self.function().owner.as_ref(), &typed.ty);
             value = Val::Lit(Arg::None, ty);
+        }
+        if let Some(id) = value.node().filter(|&id| self.facts.is_result(id)) {
+            // Under its name it is a `Result`, whatever that holds.
+            self.edit_node(id).ty = Type::Unknown;
         }
         value = self.own_option(pat, value, local.let_token.span)?;
         let is_empty = matches!(&value, Val::List(items) if items.is_empty());

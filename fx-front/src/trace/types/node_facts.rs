@@ -1,6 +1,6 @@
 //! What is known of the value of a node: who owns it, and of which exact type it is.
 
-use fx_ir::{Arg, Effect, Graph, Host, HostOp, NodeId, Op};
+use fx_ir::{Arg, Effect, Graph, Host, HostOp, NodeId, Op, Type};
 
 use crate::index::Ty;
 use crate::trace::{RefKind, Tracer, Val, entry::signature::holds_reference, types::ty::never};
@@ -30,7 +30,7 @@ impl Tracer<'_> {
     /// Whether it is a variable of the generated code's that code may write to, and that no other value stands for.
     pub(in crate::trace) fn is_spilled(&self, value: &Val) -> bool {
         let Val::Node(id, _, RefKind::Value) = value else { return false };
-        if self.holds_handles(*id) {
+        if self.holds_handles(*id) || self.is_loan(*id) {
             return false;
         }
         match &self.graph.node(*id).op {
@@ -42,6 +42,34 @@ impl Tracer<'_> {
             Op::TupleGet(_) => {
                 let whole = self.graph.node(*id).input(0).map(|whole| Val::Node(whole, Ty::Unknown, RefKind::Value));
                 whole.is_some_and(|whole| self.is_spilled(&whole))
+            }
+            _ => false,
+        }
+    }
+
+    /// Returns whether generated code has a reference to the list or struct where the user's code may own it: what an option
+    /// holds, what a pattern binds, and what branches hand over of such.
+    pub(in crate::trace) fn is_loan(&self, id: NodeId) -> bool {
+        let node = self.graph.node(id);
+        let is_moved = match &node.ty {
+            Type::List(_) => true,
+            Type::Module(name) => self.index.struct_at(name).is_some_and(|owner| !self.index.structs[owner].is_module),
+            _ => false,
+        };
+        if !is_moved {
+            return false;
+        }
+        let lent_by = |owner: NodeId, at: usize| {
+            let ends = self.graph.node(owner).regions.iter().filter_map(|&region| self.graph.yield_of(region));
+            let mut given = ends.filter_map(|end| self.graph.node(end).args.get(at).and_then(Arg::node));
+            given.any(|one| self.is_loan(one))
+        };
+        match (&node.op, node.input(0)) {
+            (Op::Host(host), _) => matches!(host.op, HostOp::UnwrapRef(_) | HostOp::UnwrapLoan(_)),
+            (Op::Placeholder, _) => is_bound_by_pattern(&self.graph, id),
+            (Op::If | Op::Match(_), _) => lent_by(id, 0),
+            (Op::TupleGet(at), Some(whole)) if matches!(self.graph.node(whole).op, Op::If | Op::Match(_)) => {
+                lent_by(whole, *at)
             }
             _ => false,
         }
@@ -206,6 +234,12 @@ fn yields_vec(op: &HostOp) -> bool {
 }
 
 /// Whether it is what a loop carries.
+/// Returns whether a pattern of a `match` binds it.
+fn is_bound_by_pattern(graph: &Graph, id: NodeId) -> bool {
+    let owner = graph.scope_of(id).and_then(|region| graph.owner_of(region));
+    owner.is_some_and(|owner| matches!(graph.node(owner).op, Op::Match(_)))
+}
+
 pub(in crate::trace) fn is_carried_param(graph: &Graph, id: NodeId) -> bool {
     let Some(region) = graph.scope_of(id) else { return false };
     let Some(owner) = graph.owner_of(region) else { return false };

@@ -83,7 +83,7 @@ impl Tracer<'_> {
             Val::Some(inner) => Ok(HostOp::Some.on(self.exact_operand(inner, span)?)),
             Val::Fields(..) => self.struct_operand(value, span),
             Val::Node(id, Ty::List(element), _) if is_copy(element) && self.is_vec(*id) => Ok(HostOp::ToVec.on(*id)),
-            Val::Node(id, ty, form) if self.is_made_field(*id) || (*form == RefKind::Value && self.is_own(value)) => {
+            Val::Node(id, ty, form) if self.is_made_field(*id) || (*form == RefKind::Value && self.is_held(value)) => {
                 let copy = self.copy_of(ty, &Arg::Node(*id));
                 copy.map_or_else(
                     || unsupported(span, "code that mentions a value whose type is not known for sure"),

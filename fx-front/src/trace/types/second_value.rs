@@ -5,7 +5,7 @@ use proc_macro2::Span;
 
 use crate::index::is_within;
 use crate::trace::types::ty::{GRU_STATE, LSTM_STATE, is_copy, is_state};
-use crate::trace::{RefKind, Tracer, Ty, Val};
+use crate::trace::{RefKind, Tracer, Ty, Val, application};
 
 impl Tracer<'_> {
     /// Whether it is a field of a struct of the crate that the forward has made, of values of its own in `Vec`s and
@@ -27,6 +27,11 @@ impl Tracer<'_> {
     pub(in crate::trace) fn is_own(&self, value: &Val) -> bool {
         let Val::Node(id, ..) = value else { return false };
         self.is_spilled(value) || self.facts.made.contains_key(id) || self.is_given(*id)
+    }
+
+    /// Whether the user's variable holds a value of the very type, wherever generated code has it.
+    pub(in crate::trace) fn is_held(&self, value: &Val) -> bool {
+        self.is_own(value) || value.node().is_some_and(|id| self.is_loan(id))
     }
 
     /// Whether it is what the entry is given by value.
@@ -76,6 +81,15 @@ impl Tracer<'_> {
             }
             _ => return None,
         })
+    }
+
+    /// A value of its own for one that the user's code owns and generated code has a reference to; none where there can be
+    /// no copy of its type.
+    pub(in crate::trace) fn own_copy(&mut self, value: &Val, span: Span) -> Option<Val> {
+        let Val::Node(id, ty, _) = value else { return None };
+        let (op, args) = application(self.copy_of(ty, &Arg::Node(*id))?);
+        let name = self.graph.base_name(*id).to_owned();
+        Some(self.host_node_with(Effect::Io, op, args, &name, ty.clone(), span))
     }
 
     /// A struct of the crate whose fields generated code can read, and all of which can be copied.

@@ -14,8 +14,7 @@ impl Tracer<'_> {
             return Val::List(items.iter().map(|item| self.of_written_type(item.clone(), element)).collect());
         }
         if let (Val::Node(id, Ty::List(held), form), Ty::List(element)) = (&value, ty)
-            && **held == Ty::Rust("float".to_owned())
-            && matches!(&**element, Ty::Rust(name) if scalar::is_float(name))
+            && settled(&self.index.ir_type(held), &self.index.ir_type(element)).is_some()
         {
             self.settle_list(*id, element);
             return Val::Node(*id, ty.clone(), *form);
@@ -77,9 +76,15 @@ impl Tracer<'_> {
         let turns = self.graph.node(list).regions.iter().flat_map(|&region| &self.graph.region(region).nodes);
         let pushed: Vec<NodeId> = turns.copied().filter(pushes).collect();
         for push in pushed {
-            let (to, item) = (self.graph.node(push).input(0), self.graph.node(push).input(1));
-            if let Some(item) = item {
-                self.settle_number(item, element);
+            let (to, item) = (self.graph.node(push).input(0), self.graph.node(push).args.get(1).cloned());
+            match (item, element) {
+                (Some(Arg::Node(item)), _) => self.settle_number(item, element),
+                (Some(Arg::Expr(tuple)), Ty::Tuple(types)) if tuple.op == HostOp::Tuple => {
+                    for (part, ty) in tuple.args.iter().zip(types) {
+                        part.node().into_iter().for_each(|part| self.settle_number(part, ty));
+                    }
+                }
+                _ => {}
             }
             if let Some(to) = to {
                 self.edit_node(to).ty = ir.clone();
@@ -174,13 +179,20 @@ impl Tracer<'_> {
     }
 }
 
-/// The type of a number without a suffix, or of an option of one, where `said` is what the code around it decides; none
+/// The type of a number without a suffix, or of an option or a tuple of such, where `said` is what the code around it decides; none
 /// where the type is known already.
 fn settled(held: &Type, said: &Type) -> Option<Type> {
     match (held, said) {
         (Type::Rust(held), Type::Rust(name)) => {
             let fits = held == "float" && scalar::is_float(name) || held == "integer" && scalar::is_integer(name);
             fits.then(|| said.clone())
+        }
+        (Type::Tuple(held), Type::Tuple(said)) if held.len() == said.len() => {
+            let parts = held
+                .iter()
+                .zip(said)
+                .map(|(held, said)| settled(held, said).or_else(|| (held == said).then(|| held.clone())));
+            parts.collect::<Option<_>>().filter(|parts| parts != held).map(Type::Tuple)
         }
         (Type::Option(held), Type::Option(said)) => settled(held, said).map(|held| Type::Option(Box::new(held))),
         _ => None,

@@ -7,5 +7,6 @@ pub mod kept;
 pub mod lent;
 pub mod optional;
 pub mod own_types;
+pub mod owned_values;
 pub mod shared_values;
 pub mod solvers;
