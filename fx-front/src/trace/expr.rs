@@ -6,7 +6,7 @@ use quote::ToTokens;
 use syn::spanned::Spanned;
 
 use crate::index::{Name, Resolved};
-use crate::syntax::{is_compound, is_err, path_text};
+use crate::syntax::{integer_literal, is_compound, is_err, path_text};
 use crate::trace::types::ty::{is_untyped, rounded};
 use crate::trace::{
     OnError, RefKind, Result, Tracer, Ty, Val,
@@ -80,6 +80,10 @@ impl Tracer<'_> {
             syn::Expr::Tuple(tuple) if tuple.elems.is_empty() => Ok(Val::Unit),
             syn::Expr::Tuple(tuple) => self.tuple_parts(tuple).map(Val::Tuple),
             syn::Expr::Array(array) => self.all(&array.elems).map(Val::List),
+            syn::Expr::Repeat(repeat) => match literals(repeat) {
+                Some(items) => self.all(&items).map(Val::List),
+                None => unsupported(repeat.span(), "`[value; count]` is not understood"),
+            },
             syn::Expr::Block(block) if block.label.is_none() => self.block(&block.block, false),
             syn::Expr::If(branch) => self.branch(branch, false),
             syn::Expr::Match(choice) => self.choice(choice, false),
@@ -224,6 +228,7 @@ impl Tracer<'_> {
                 Ok(Val::Lit(Arg::Float(number), Ty::Rust(target)))
             }
             (Val::Lit(arg @ Arg::Int(_), _), "i64") => Ok(Val::Lit(arg, Ty::Rust(target))),
+            (value, "Tensor") if value.is_tensor() => Ok(value),
             (value, _) if !operator::is_number(&value) => {
                 unsupported(cast.span(), "a cast of a value whose type is not known")
             }
@@ -269,6 +274,19 @@ fn literal_value(lit: &syn::Lit) -> Result<Val> {
     }
 }
 
+/// The elements of `[0; 8]`; none where they are no literals, or many.
+fn literals(repeat: &syn::ExprRepeat) -> Option<Vec<syn::Expr>> {
+    let count = integer_literal(&repeat.len).and_then(|count| usize::try_from(count).ok())?;
+    let is_literal = match &*repeat.expr {
+        syn::Expr::Unary(syn::ExprUnary { op: syn::UnOp::Neg(_), expr, .. }) => matches!(**expr, syn::Expr::Lit(_)),
+        value => matches!(value, syn::Expr::Lit(_)),
+    };
+    (is_literal && count <= MOST_WRITTEN_OUT).then(|| vec![(*repeat.expr).clone(); count])
+}
+
+/// The most elements of `[value; count]` that are written out.
+const MOST_WRITTEN_OUT: usize = 64;
+
 fn kind_of(expr: &syn::Expr) -> &'static str {
     match expr {
         syn::Expr::Async(_) | syn::Expr::Await(_) => "`async` code",
@@ -279,7 +297,6 @@ fn kind_of(expr: &syn::Expr) -> &'static str {
         syn::Expr::Return(_) => "`return` here",
         syn::Expr::Struct(_) => "a struct literal",
         syn::Expr::Unsafe(_) => "`unsafe` code",
-        syn::Expr::Repeat(_) => "`[value; count]`",
         _ => "an expression of this form",
     }
 }

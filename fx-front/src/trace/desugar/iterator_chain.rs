@@ -66,6 +66,14 @@ pub(in crate::trace) fn ended_chain(call: &syn::ExprMethodCall, around: &dyn Sur
         ("collect" | "collect_vec", []) if gathers(call, around) && whole_list(&call.receiver).is_some() => {
             whole_list(&call.receiver).cloned().map(Chain::Whole)
         }
+        ("collect" | "collect_vec", []) if gathers(call, around) && begun(&call.receiver).is_some() => {
+            let (first, rest) = begun(&call.receiver)?;
+            let rest = parse_quote_spanned!(span=> #rest.collect::<Vec<_>>());
+            let Chain::Loop(Accumulation { mut variables, each }) = ended_chain(&rest, around)? else { return None };
+            let [(_, start)] = variables.as_mut_slice() else { return None };
+            *start = Start::Value(Box::new(parse_quote_spanned!(span=> vec![#first])));
+            Some(Chain::Loop(Accumulation { variables, each }))
+        }
         ("collect" | "collect_vec", []) if gathers(call, around) => {
             if let Some(each) = cloned_items(&call.receiver) {
                 return Some(Chain::Loop(each));
@@ -80,13 +88,22 @@ pub(in crate::trace) fn ended_chain(call: &syn::ExprMethodCall, around: &dyn Sur
         }
         ("fold", [init, Expr::Closure(closure)]) if is_plain_closure(closure, 2) && is_chain(&call.receiver) => {
             let (acc, item) = (plain(&closure.inputs[0]), plain(&closure.inputs[1]));
-            let syn::Pat::Ident(acc) = acc else { return None };
-            if mentions(&call.receiver, &acc.ident) {
+            let variables = folded(acc, init)?;
+            if variables.iter().any(|(name, _)| mentions(&call.receiver, name)) {
                 return None;
             }
-            let (acc, over, body) = (&acc.ident, &call.receiver, &closure.body);
-            let each = parse_quote_spanned!(span=> for #item in #over { #acc = #body; });
-            let variables = vec![(acc.clone(), Start::Value(Box::new((*init).clone())))];
+            let (over, body) = (&call.receiver, &closure.body);
+            let names: Vec<&Ident> = variables.iter().map(|(name, _)| name).collect();
+            let each = match names.as_slice() {
+                [acc] => parse_quote_spanned!(span=> for #item in #over { #acc = #body; }),
+                names => parse_quote_spanned!(span=> for #item in #over { (#(#names),*) = #body; }),
+            };
+            Some(Chain::Loop(Accumulation { variables, each }))
+        }
+        ("fold", [init, Expr::Path(function)]) if is_chain(&call.receiver) => {
+            let (acc, over) = (format_ident!("fx_folded", span = span), &call.receiver);
+            let each = parse_quote_spanned!(span=> for fx_item in #over { #acc = #function(#acc, fx_item); });
+            let variables = vec![(acc, Start::Value(Box::new((*init).clone())))];
             Some(Chain::Loop(Accumulation { variables, each }))
         }
         ("for_each", [Expr::Closure(closure)]) if is_plain_closure(closure, 1) && is_chain(&call.receiver) => {
@@ -95,6 +112,32 @@ pub(in crate::trace) fn ended_chain(call: &syn::ExprMethodCall, around: &dyn Sur
             Some(Chain::Loop(Accumulation { variables: Vec::new(), each }))
         }
         _ => consumed(call, around),
+    }
+}
+
+/// The first element and the rest of `once(first).chain(rest)`.
+fn begun(chain: &Expr) -> Option<(&Expr, &Expr)> {
+    let Expr::MethodCall(call) = chain else { return None };
+    let Expr::Call(once) = &*call.receiver else { return None };
+    let [rest] = call.args.iter().collect::<Vec<_>>()[..] else { return None };
+    let is_once = call.method == "chain"
+        && matches!(&*once.func, Expr::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "once"));
+    let [first] = once.args.iter().collect::<Vec<_>>()[..] else { return None };
+    is_once.then_some((first, rest))
+}
+
+/// The variables that `fold` carries, with what they begin with: one, or the parts of a tuple.
+fn folded(acc: &syn::Pat, init: &Expr) -> Option<Vec<(Ident, Start)>> {
+    match (acc, init) {
+        (syn::Pat::Ident(acc), init) => Some(vec![(acc.ident.clone(), Start::Value(Box::new(init.clone())))]),
+        (syn::Pat::Tuple(parts), Expr::Tuple(inits)) if parts.elems.len() == inits.elems.len() => {
+            let part = |(part, init): (&syn::Pat, &Expr)| match part {
+                syn::Pat::Ident(_) => folded(part, init)?.pop(),
+                _ => None,
+            };
+            parts.elems.iter().zip(&inits.elems).map(part).collect()
+        }
+        _ => None,
     }
 }
 

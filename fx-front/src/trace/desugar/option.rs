@@ -46,7 +46,7 @@ pub(in crate::trace) fn mapped(call: &ExprMethodCall) -> Result<(&syn::ExprClosu
 /// `flag.then(|| x)` as `if flag { Some(x) } else { None }`.
 pub(in crate::trace) fn asked(call: &ExprMethodCall) -> Result<syn::ExprIf> {
     let value = match call.args.first() {
-        Some(closure @ Expr::Closure(_)) if call.method == "then" => body_of(closure, 0)?.1,
+        Some(closure @ (Expr::Closure(_) | Expr::Path(_))) if call.method == "then" => body_of(closure, 0)?.1,
         Some(value) if call.method == "then_some" && is_plain(value) => value.clone(),
         _ => return unsupported(call.method.span(), format!("the method `{}`", call.method)),
     };

@@ -93,6 +93,10 @@ impl Tracer<'_> {
                 Ok(Val::Unit)
             }
             syn::Pat::Type(typed) if matches!(&*typed.pat, syn::Pat::Ident(_)) => self.declared(&typed.pat),
+            syn::Pat::Tuple(parts) => {
+                parts.elems.iter().try_for_each(|part| self.declared(part).map(drop))?;
+                Ok(Val::Unit)
+            }
             other => unsupported(other.span(), "a declaration without a value"),
         }
     }

@@ -3,6 +3,7 @@
 use fx_ir::{Arg, Effect, HostOp, Op, ops};
 use syn::spanned::Spanned;
 
+use crate::syntax::peeled;
 use crate::trace::types::ty::{is_copy, is_untyped};
 use crate::trace::{Result, Tracer, Ty, Val};
 
@@ -22,7 +23,8 @@ impl Tracer<'_> {
         }
         if let Ok(Val::List(items)) = list {
             // A suffix at one of the numbers says it of all.
-            let said = items.iter().map(Val::ty).find(|ty| !is_untyped(ty)).unwrap_or(Ty::Unknown);
+            let said = items.iter().map(Val::ty).find(|ty| !is_untyped(ty));
+            let said = said.or_else(|| default_type(data)).unwrap_or(Ty::Unknown);
             let items: Vec<Val> = items.into_iter().map(|item| self.of_written_type(item, &said)).collect();
             let is_known = |item: &Val| is_numeric(item) && item.ty() == items[0].ty();
             if !items.is_empty() && items.iter().all(is_known) {
@@ -58,6 +60,30 @@ impl Tracer<'_> {
         }
         self.rollback(mark);
         Ok(None)
+    }
+}
+
+/// The type that rustc takes numbers for of which nothing says another, where all that says it is a list of literals.
+fn default_type(data: &syn::Expr) -> Option<Ty> {
+    let data = match peeled(data) {
+        syn::Expr::Reference(list) => peeled(&list.expr),
+        list => list,
+    };
+    let syn::Expr::Array(list) = data else { return None };
+    let literal = |item: &syn::Expr| match item {
+        syn::Expr::Unary(syn::ExprUnary { op: syn::UnOp::Neg(_), expr, .. }) => literal_type(expr),
+        item => literal_type(item),
+    };
+    let first = list.elems.first().and_then(literal)?;
+    list.elems.iter().all(|item| literal(item) == Some(first)).then(|| Ty::Rust(first.to_owned()))
+}
+
+/// The type of a number without a suffix.
+fn literal_type(item: &syn::Expr) -> Option<&'static str> {
+    match item {
+        syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Float(number), .. }) if number.suffix().is_empty() => Some("f64"),
+        syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Int(number), .. }) if number.suffix().is_empty() => Some("i32"),
+        _ => None,
     }
 }
 

@@ -19,6 +19,7 @@ pub mod extension;
 pub mod failing_code;
 pub mod fallible;
 pub mod float_literals;
+pub mod folds;
 pub mod functions;
 pub mod generics;
 pub mod held_results;
