@@ -45,6 +45,9 @@ impl Tracer<'_> {
             syn::Expr::Paren(inner) => self.expr(&inner.expr),
             syn::Expr::Group(inner) => self.expr(&inner.expr),
             syn::Expr::Reference(inner) if inner.mutability.is_none() => {
+                if let Some(looked_at) = self.borrowed_option(&inner.expr)? {
+                    return Ok(looked_at);
+                }
                 // A place that is not understood is kept as opaque code with its `&`, since it cannot be moved out of.
                 let is_place = matches!(&*inner.expr, syn::Expr::Index(_) | syn::Expr::Field(_));
                 let value =

@@ -183,7 +183,9 @@ impl Tracer<'_> {
                 _ => value,
             }));
         }
-        for trace in [Self::interior_method, Self::place_method, Self::element_mapped, Self::field_method] {
+        let of_places =
+            [Self::interior_method, Self::place_method, Self::element_mapped, Self::field_method, Self::looking_method];
+        for trace in of_places {
             if let Some(value) = trace(self, call)? {
                 return Ok(Some(value));
             }

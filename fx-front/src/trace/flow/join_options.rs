@@ -3,6 +3,7 @@
 use fx_ir::{Arg, Effect, Host, HostOp, NodeId, Op, RegionId};
 use proc_macro2::Span;
 
+use crate::trace::types::ty::{is_copy, is_untyped};
 use crate::trace::{
     Env, RefKind, Result, Tracer, Ty, Val, application,
     flow::join::Branch,
@@ -43,11 +44,28 @@ impl Tracer<'_> {
         }
     }
 
-    /// Whether it is an option of a tensor, owned or borrowed, of which there can be a copy that owns a second handle.
+    /// Whether it is an option of a tensor, or of a struct or a tuple with such, owned or borrowed, of which there can be a
+    /// copy that owns second handles.
     pub(in crate::trace) fn may_borrow_tensor(&self, value: &Val) -> bool {
         let Val::Node(id, Ty::Option(inner), _) = value else { return false };
         let is_known = matches!(self.graph.node(*id).op, Op::Placeholder | Op::Host(_) | Op::Rust(_) | Op::TupleGet(_));
-        (**inner == Ty::Tensor && is_known) || self.is_made_field(*id) || self.is_given(*id)
+        (self.is_copied_exactly(inner) && is_known) || self.is_made_field(*id) || self.is_given(*id)
+    }
+
+    /// Whether the copy of a value of that type is of the very type: no list, which may be a slice.
+    fn is_copied_exactly(&self, held: &Ty) -> bool {
+        match held {
+            Ty::Tensor => true,
+            Ty::Struct(_) => !self.is_module(held) && self.copy_of(held, &Arg::None).is_some(),
+            Ty::Tuple(parts) => {
+                let is_it = |part: &Ty| match part {
+                    Ty::Option(held) => self.is_copied_exactly(held),
+                    part => self.is_copied_exactly(part) || is_copy(part) && !is_untyped(part),
+                };
+                !parts.is_empty() && parts.iter().all(is_it)
+            }
+            _ => false,
+        }
     }
 
     /// What a branch hands over, with a copy that owns its tensor for each option that may only lend it: another branch
@@ -89,6 +107,16 @@ impl Tracer<'_> {
         Ok(())
     }
 
+    /// A struct that a pattern binds by value, which is a reference in generated code, as a struct of its own.
+    fn owned_struct(&mut self, value: Val) -> Val {
+        let Val::Node(id, ty @ Ty::Struct(_), RefKind::Value) = &value else { return value };
+        let copy = self.copy_of(ty, &Arg::Node(*id)).filter(|_| self.is_bound(*id) && !self.is_module(ty));
+        match copy {
+            Some(copy) => self.materialize(copy, "owned", ty.clone(), Span::call_site()),
+            None => value,
+        }
+    }
+
     /// Each `Some(..)` that a region hands over, as one value, of the type that is asked for.
     pub(in crate::trace) fn some_as_value(
         &mut self,
@@ -114,6 +142,7 @@ impl Tracer<'_> {
             }
             other => return Ok(other),
         };
+        let inner = Box::new(self.owned_struct(*inner));
         let form = if inner.ref_kind() == Some(RefKind::Value) { RefKind::Value } else { RefKind::Ref };
         // A part of the model is lent; of a tensor there is a second handle.
         let held = if self.is_module(&inner.ty()) { RefKind::Ref } else { RefKind::Value };

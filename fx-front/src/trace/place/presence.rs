@@ -60,6 +60,7 @@ impl Tracer<'_> {
                 let borrowed = self.place(&call.receiver, false)?.filter(Place::may_borrow_state);
                 return Ok(borrowed.map(|place| Val::Place(Rc::new(place))));
             }
+            ("clone" | "to_owned", 0) => return self.cloned_place(call),
             _ => return Ok(None),
         };
         let mark = self.checkpoint();
@@ -69,6 +70,21 @@ impl Tracer<'_> {
             let (op, args) = (HostOp::Method(name.clone()), vec![place.object()]);
             let value = self.on_place(&place, op, args, &name, Ty::Rust(ty.to_owned()), span);
             return Ok(Some(value));
+        }
+        self.rollback(mark);
+        Ok(None)
+    }
+
+    /// What the user's own `clone` makes of what lies at a place; `None` for values that have none.
+    fn cloned_place(&mut self, call: &syn::ExprMethodCall) -> Result<Option<Val>> {
+        let mark = self.checkpoint();
+        if let Some(place) = self.place(&call.receiver, false)?
+            && !place.is_cell()
+            && !place.may_borrow_state()
+            && self.has_clone(&place.ty)
+        {
+            let args = vec![place.target()];
+            return Ok(Some(self.on_place(&place, HostOp::Clone, args, "cloned", place.ty.clone(), call.span())));
         }
         self.rollback(mark);
         Ok(None)

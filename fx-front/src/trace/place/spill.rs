@@ -5,7 +5,7 @@ use proc_macro2::Span;
 use syn::spanned::Spanned;
 
 use crate::syntax::{element_access::asked_lists, path_text};
-use crate::trace::types::ty::{is_settled_within, is_untyped};
+use crate::trace::types::ty::{is_copy, is_settled_within, is_untyped};
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Val, application,
     entry::signature::{holds_reference, is_vec},
@@ -132,8 +132,8 @@ impl Tracer<'_> {
                 self.vec_of(operands, &told.as_ref().map_or(Ty::Unknown, Ty::element))
             }
             Val::Node(id, _, RefKind::Value) if self.holds_handles(*id) => self.references_of(*id),
-            Val::Node(id, ty @ Ty::List(element), RefKind::Value) if !self.is_spilled(value) => {
-                let copy = self.copy_of(ty, &Arg::Node(*id)).filter(|_| **element == Ty::Tensor);
+            Val::Node(id, ty @ Ty::List(element), RefKind::Value) if !self.is_spilled(value) || self.is_bound(*id) => {
+                let copy = self.copy_of(ty, &Arg::Node(*id)).filter(|_| !is_copy(element));
                 copy.unwrap_or_else(|| HostOp::Clone.on(*id))
             }
             other => return Ok(other.clone()),

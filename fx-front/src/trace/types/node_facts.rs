@@ -47,6 +47,16 @@ impl Tracer<'_> {
         }
     }
 
+    /// Whether a pattern binds it, to what lies in another value: generated code has a reference to that.
+    pub(in crate::trace) fn is_bound(&self, id: NodeId) -> bool {
+        let node = self.graph.node(id);
+        if let (Op::TupleGet(_), Some(whole)) = (&node.op, node.input(0)) {
+            return self.is_bound(whole);
+        }
+        let scope = self.graph.scope_of(id).filter(|&scope| scope != self.graph.body());
+        node.op == Op::Placeholder && scope.is_some() && !is_carried_param(&self.graph, id)
+    }
+
     /// Whether it is a list of handles where the user's list holds references, here or in branches.
     pub(in crate::trace) fn holds_handles(&self, id: NodeId) -> bool {
         let in_branches = |owner: NodeId, at: usize| {
