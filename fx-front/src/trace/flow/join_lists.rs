@@ -16,10 +16,21 @@ pub(in crate::trace) struct ListRepr {
     is_vec: bool,
     /// In another form.
     is_other: bool,
+    /// As a pattern binds it, which is a reference in generated code.
+    is_bound: bool,
+    /// In a variable that owns it.
+    is_owned: bool,
 }
 
 impl ListRepr {
-    const NONE: ListRepr = ListRepr { element: Ty::Unknown, is_written: false, is_vec: false, is_other: false };
+    const NONE: ListRepr = ListRepr {
+        element: Ty::Unknown,
+        is_written: false,
+        is_vec: false,
+        is_other: false,
+        is_bound: false,
+        is_owned: false,
+    };
 
     /// How the user's variable holds the `Vec` that generated code makes of written lists; it may be an array there.
     pub(in crate::trace) fn ref_kind(&self) -> Option<RefKind> {
@@ -38,6 +49,10 @@ impl Tracer<'_> {
                 if listed.element == Ty::Unknown && !leaf.parts().iter().any(is_reference) {
                     listed.element = leaf.ty().element();
                 }
+                if let Val::Node(id, Ty::List(_), RefKind::Value) = leaf {
+                    listed.is_bound |= self.is_bound(*id);
+                    listed.is_owned |= !self.is_bound(*id);
+                }
                 match leaf {
                     Val::List(_) => listed.is_written = true,
                     Val::Node(id, Ty::List(_), form) if self.is_vec(*id) => listed.is_vec |= *form == RefKind::Value,
@@ -48,7 +63,8 @@ impl Tracer<'_> {
         vecs
     }
 
-    /// The value with each list that is written out as a `Vec`, where other branches have none but such lists.
+    /// The value with each list that is written out as a `Vec`, where other branches have none but such lists, and with a
+    /// copy of each that a pattern binds, where another branch owns its list; `None` where there is no copy.
     pub(in crate::trace) fn with_vecs(
         &mut self,
         region: RegionId,
@@ -65,8 +81,24 @@ impl Tracer<'_> {
                 *leaf = self.materialize(list, "list", leaf.ty(), span);
             }
         }
+        let is_lent = |leaf: &Val| matches!(leaf, Val::Node(id, Ty::List(_), RefKind::Value) if self.is_bound(*id));
+        let lent: Vec<bool> = leaves.iter().map(is_lent).collect();
+        let mixed = vecs.iter().map(|listed| listed.is_bound && listed.is_owned);
+        for ((leaf, is_mixed), is_lent) in leaves.iter_mut().zip(mixed).zip(lent) {
+            if is_mixed && is_lent {
+                *leaf = self.own_copy(leaf, span)?;
+            }
+        }
         self.region = outer;
         Some(value.rebuild(&mut leaves.into_iter()))
+    }
+}
+
+impl Tracer<'_> {
+    /// A list of its own like the one that is there.
+    fn own_copy(&mut self, list: &Val, span: Span) -> Option<Val> {
+        let copy = self.copy_of(&list.ty(), &list.arg()?)?;
+        Some(self.materialize(copy, "list", list.ty(), span))
     }
 }
 

@@ -18,6 +18,7 @@ pub mod everyday;
 pub mod extension;
 pub mod failing_code;
 pub mod fallible;
+pub mod filled_lists;
 pub mod float_literals;
 pub mod functions;
 pub mod generics;
