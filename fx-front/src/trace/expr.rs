@@ -10,6 +10,7 @@ use crate::syntax::{is_compound, is_err, path_text};
 use crate::trace::types::ty::{is_untyped, rounded};
 use crate::trace::{
     OnError, RefKind, Result, Tracer, Ty, Val,
+    desugar::result_chain::with_question_inside,
     tensor::{const_fold, operator},
     unsupported,
 };
@@ -171,6 +172,11 @@ impl Tracer<'_> {
         }
         if let Some(value) = self.in_other_words(&inner.expr)? {
             return Ok(value);
+        }
+        if self.errors_propagate()
+            && let Some(inside) = with_question_inside(&inner.expr)
+        {
+            return self.expr(&inside);
         }
         let on_error = if self.errors_propagate() { OnError::Propagate } else { OnError::Return };
         let value = self.expr_with(&inner.expr, on_error)?;

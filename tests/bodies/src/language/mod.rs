@@ -44,6 +44,7 @@ pub mod ownership;
 pub mod pointed_inputs;
 pub mod pointed_numbers;
 pub mod pointers;
+pub mod results_of_calls;
 pub mod returns;
 pub mod size_lists;
 pub mod spellings;
