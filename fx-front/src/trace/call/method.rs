@@ -183,9 +183,7 @@ impl Tracer<'_> {
                 _ => value,
             }));
         }
-        let of_places =
-            [Self::interior_method, Self::place_method, Self::element_mapped, Self::field_method, Self::looking_method];
-        for trace in of_places {
+        for trace in [Self::interior_method, Self::place_method, Self::element_mapped, Self::field_method] {
             if let Some(value) = trace(self, call)? {
                 return Ok(Some(value));
             }

@@ -16,21 +16,34 @@ pub(in crate::trace) struct ListRepr {
     is_vec: bool,
     /// In another form.
     is_other: bool,
-    /// As a pattern binds it, which is a reference in generated code.
-    is_bound: bool,
+    held: Held,
+}
+
+/// How generated code holds the lists of the branches.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Held {
+    Unknown,
+    /// As a pattern binds it, by a reference.
+    Bound,
     /// In a variable that owns it.
-    is_owned: bool,
+    Owned,
+    /// Not all of them alike.
+    Mixed,
+}
+
+impl Held {
+    fn and(self, other: Held) -> Held {
+        match (self, other) {
+            (Held::Unknown, held) | (held, Held::Unknown) => held,
+            (held, other) if held == other => held,
+            _ => Held::Mixed,
+        }
+    }
 }
 
 impl ListRepr {
-    const NONE: ListRepr = ListRepr {
-        element: Ty::Unknown,
-        is_written: false,
-        is_vec: false,
-        is_other: false,
-        is_bound: false,
-        is_owned: false,
-    };
+    const NONE: ListRepr =
+        ListRepr { element: Ty::Unknown, is_written: false, is_vec: false, is_other: false, held: Held::Unknown };
 
     /// How the user's variable holds the `Vec` that generated code makes of written lists; it may be an array there.
     pub(in crate::trace) fn ref_kind(&self) -> Option<RefKind> {
@@ -50,8 +63,7 @@ impl Tracer<'_> {
                     listed.element = leaf.ty().element();
                 }
                 if let Val::Node(id, Ty::List(_), RefKind::Value) = leaf {
-                    listed.is_bound |= self.is_bound(*id);
-                    listed.is_owned |= !self.is_bound(*id);
+                    listed.held = listed.held.and(if self.is_bound(*id) { Held::Bound } else { Held::Owned });
                 }
                 match leaf {
                     Val::List(_) => listed.is_written = true,
@@ -83,7 +95,7 @@ impl Tracer<'_> {
         }
         let is_lent = |leaf: &Val| matches!(leaf, Val::Node(id, Ty::List(_), RefKind::Value) if self.is_bound(*id));
         let lent: Vec<bool> = leaves.iter().map(is_lent).collect();
-        let mixed = vecs.iter().map(|listed| listed.is_bound && listed.is_owned);
+        let mixed = vecs.iter().map(|listed| listed.held == Held::Mixed);
         for ((leaf, is_mixed), is_lent) in leaves.iter_mut().zip(mixed).zip(lent) {
             if is_mixed && is_lent {
                 *leaf = self.own_copy(leaf, span)?;

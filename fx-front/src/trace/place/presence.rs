@@ -58,10 +58,16 @@ impl Tracer<'_> {
             ("as_mut" | "as_ref" | "as_deref" | "as_deref_mut" | "take", 0) => {
                 // What may be borrowed is handed on.
                 let borrowed = self.place(&call.receiver, false)?.filter(Place::may_borrow_state);
-                return Ok(borrowed.map(|place| Val::Place(Rc::new(place))));
+                return match borrowed {
+                    Some(place) => Ok(Some(Val::Place(Rc::new(place)))),
+                    None => self.looking_method(call),
+                };
             }
-            ("clone" | "to_owned", 0) => return self.cloned_place(call),
-            _ => return Ok(None),
+            ("clone" | "to_owned", 0) => {
+                let cloned = self.cloned_place(call)?;
+                return cloned.map_or_else(|| self.looking_method(call), |cloned| Ok(Some(cloned)));
+            }
+            _ => return self.looking_method(call),
         };
         let mark = self.checkpoint();
         if let Some(place) = self.list_place(&call.receiver, false)?
