@@ -6,12 +6,23 @@ use proc_macro2::TokenStream;
 use quote::ToTokens;
 use syn::visit_mut::{self, VisitMut};
 
-use super::{Index, Resolved, from_root};
+use super::{Index, Name, Resolved, from_root};
 use crate::syntax::params::name_of;
 use crate::syntax::path_text;
 use crate::syntax::substitute::{placed, substituted};
 
 impl Index {
+    /// What the type stands for if it is an alias without parameters, and the module in which that is written.
+    pub(crate) fn plain_alias(&self, module: &str, ty: &syn::Type) -> Option<(String, syn::Type)> {
+        let syn::Type::Path(path) = ty else { return None };
+        match self.resolve(module, &path_text(&path.path)) {
+            Resolved::Item(at, _, Name::Alias(alias)) if alias.generics.params.is_empty() => {
+                Some((at, (*alias.ty).clone()))
+            }
+            _ => None,
+        }
+    }
+
     /// The type that the alias stands for where code in the module `from` names it so, with its arguments; `None` where that
     /// code cannot name a part of it.
     pub(crate) fn aliased(

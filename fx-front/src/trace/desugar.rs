@@ -26,6 +26,7 @@ pub(in crate::trace) mod method_paths;
 pub(in crate::trace) mod ok_or;
 pub(in crate::trace) mod option;
 pub(in crate::trace) mod range_variable;
+pub(in crate::trace) mod result_chain;
 pub(in crate::trace) mod results;
 pub(in crate::trace) mod returns;
 pub(in crate::trace) mod slice_split;

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, rc::Rc};
 
 use fx_ir::NodeId;
 
-use crate::trace::{Ty, value::Val};
+use crate::trace::{Ty, types::ty::is_open_list, value::Val};
 
 /// Scopes of variables; a clone is a snapshot.
 #[derive(Clone, Debug, Default)]
@@ -99,7 +99,7 @@ impl Env {
 
     /// The lists of which nothing was known in `before`, and of which what was pushed says now what they hold.
     pub(in crate::trace) fn refined_since(&self, before: &Env) -> Vec<(String, Val)> {
-        let is_open = |value: &Val| matches!(value, Val::Node(_, Ty::List(inner), _) if **inner == Ty::Unknown);
+        let is_open = |value: &Val| matches!(value, Val::Node(_, ty, _) if is_open_list(ty));
         let names = before.scopes.iter().flatten().filter(|(_, value)| is_open(value)).map(|(name, _)| name);
         let told = names.filter_map(|name| {
             let (old, new) = (before.read(name)?, self.read(name)?);

@@ -10,6 +10,7 @@ use crate::syntax::{integer_literal, is_compound, is_err, path_text};
 use crate::trace::types::ty::{is_untyped, rounded};
 use crate::trace::{
     OnError, RefKind, Result, Tracer, Ty, Val,
+    desugar::result_chain::with_question_inside,
     tensor::{const_fold, operator},
     unsupported,
 };
@@ -44,19 +45,7 @@ impl Tracer<'_> {
             syn::Expr::Path(path) => self.path(path),
             syn::Expr::Paren(inner) => self.expr(&inner.expr),
             syn::Expr::Group(inner) => self.expr(&inner.expr),
-            syn::Expr::Reference(inner) if inner.mutability.is_none() => {
-                // A place that is not understood is kept as opaque code with its `&`, since it cannot be moved out of.
-                let is_place = matches!(&*inner.expr, syn::Expr::Index(_) | syn::Expr::Field(_));
-                let value =
-                    if is_place { self.understood(&inner.expr, OnError::Return) } else { self.expr(&inner.expr) }?;
-                let is_behind =
-                    matches!(&*inner.expr, syn::Expr::Unary(unary) if matches!(unary.op, syn::UnOp::Deref(_)));
-                let value = if is_behind { self.unboxed(value, inner.span()) } else { value };
-                let deep = matches!(value, Val::Node(_, _, RefKind::Ref | RefKind::RefRef))
-                    && !matches!(&*inner.expr, syn::Expr::Unary(_))
-                    && !(matches!(&*inner.expr, syn::Expr::Index(_)) && self.is_borrowed_element(&value));
-                Ok(value.with_ref_kind(if deep { RefKind::RefRef } else { RefKind::Ref }))
-            }
+            syn::Expr::Reference(inner) if inner.mutability.is_none() => self.shared_ref(inner),
             syn::Expr::Reference(inner) => self.mut_ref(inner),
             syn::Expr::Unary(unary) => {
                 let value = self.expr(&unary.expr)?;
@@ -101,6 +90,22 @@ impl Tracer<'_> {
             syn::Expr::Return(ret) if self.is_entry() || ret.expr.as_deref().is_some_and(is_err) => self.leave(ret),
             other => unsupported(other.span(), format!("{} is not understood", kind_of(other))),
         }
+    }
+
+    /// `&value`.
+    fn shared_ref(&mut self, inner: &syn::ExprReference) -> Result<Val> {
+        if let Some(looked_at) = self.borrowed_option(&inner.expr)? {
+            return Ok(looked_at);
+        }
+        // A place that is not understood is kept as opaque code with its `&`, since it cannot be moved out of.
+        let is_place = matches!(&*inner.expr, syn::Expr::Index(_) | syn::Expr::Field(_));
+        let value = if is_place { self.understood(&inner.expr, OnError::Return) } else { self.expr(&inner.expr) }?;
+        let is_behind = matches!(&*inner.expr, syn::Expr::Unary(unary) if matches!(unary.op, syn::UnOp::Deref(_)));
+        let value = if is_behind { self.unboxed(value, inner.span()) } else { value };
+        let deep = matches!(value, Val::Node(_, _, RefKind::Ref | RefKind::RefRef))
+            && !matches!(&*inner.expr, syn::Expr::Unary(_))
+            && !(matches!(&*inner.expr, syn::Expr::Index(_)) && self.is_borrowed_element(&value));
+        Ok(value.with_ref_kind(if deep { RefKind::RefRef } else { RefKind::Ref }))
     }
 
     /// Whether it is an element of a list, which generated code has by reference where the user's has its place.
@@ -172,6 +177,11 @@ impl Tracer<'_> {
         }
         if let Some(value) = self.in_other_words(&inner.expr)? {
             return Ok(value);
+        }
+        if self.errors_propagate()
+            && let Some(inside) = with_question_inside(&inner.expr)
+        {
+            return self.expr(&inside);
         }
         let on_error = if self.errors_propagate() { OnError::Propagate } else { OnError::Return };
         let value = self.expr_with(&inner.expr, on_error)?;

@@ -5,7 +5,7 @@ use syn::spanned::Spanned;
 
 use crate::index::Resolved;
 use crate::syntax::path_text;
-use crate::trace::types::ty::{is_copy, is_untyped, never};
+use crate::trace::types::ty::{is_copy, is_open_list, is_untyped, never};
 use crate::trace::{Result, Tracer, Ty, Val, call::panics::arguments, tensor::operator, unsupported};
 
 impl Tracer<'_> {
@@ -109,7 +109,14 @@ impl Tracer<'_> {
         let (value, count) = (self.expr(&value)?, self.expr(&count)?);
         let own = Some(value.ty()).filter(|ty| is_copy(ty) && !is_untyped(ty)).map(|ty| Ty::List(Box::new(ty)));
         let expected = expected.map(|expected| self.expected_ty(&expected)).filter(|ty| matches!(ty, Ty::List(_)));
-        let Some(ty) = own.or(expected) else { return unsupported(span, "`vec![value; count]`") };
+        let is_none = matches!(value, Val::Lit(Arg::None, _));
+        let open = is_none.then(|| Ty::List(Box::new(value.ty())));
+        let Some(ty) = own.or(expected).or(open) else { return unsupported(span, "`vec![value; count]`") };
+        if is_open_list(&ty) && operator::is_number(&count) {
+            // What is written to its elements says of what they are options.
+            let args = vec![Arg::None, self.operand(&count, span)?];
+            return Ok(self.host_node_with(Effect::Io, HostOp::Repeat, args, "list", ty, span));
+        }
         let (Some(spelled), true) = (self.spelling(&ty), operator::is_number(&count)) else {
             return unsupported(span, "`vec![value; count]`");
         };

@@ -129,15 +129,6 @@ impl Tracer<'_> {
         self.host_method(receiver, name, call)
     }
 
-    /// Returns whether the expression is an option as far as its form or its type says.
-    pub(in crate::trace) fn is_option(&self, expr: &syn::Expr) -> bool {
-        let is_some = match expr {
-            syn::Expr::Call(call) => matches!(&*call.func, syn::Expr::Path(path) if path.path.is_ident("Some")),
-            _ => false,
-        };
-        is_some || matches!(self.chain_ty(expr), Ty::Option(_))
-    }
-
     /// A call that its form tells apart, or the place that it is on; `None` for any other.
     fn by_form(&mut self, call: &syn::ExprMethodCall, errors: OnError) -> Result<Option<Val>> {
         if let Some((list, element)) = element_of_iterator(call)

@@ -15,6 +15,7 @@ use crate::trace::{
         let_else::as_branch,
         ok_or::{let_else, let_else_none},
         range_variable::without_range,
+        result_chain::{mapped, without_result_name},
         returns,
     },
     entry::signature,
@@ -72,7 +73,10 @@ impl Tracer<'_> {
                 if let Some(test) = self.let_else_of(local) {
                     return self.branch(&as_branch(&test, rest)?, tail);
                 }
-                if let Some(stmts) = without_range(local, rest).or_else(|| without_lazy(local, rest)) {
+                if let Some(stmts) = without_range(local, rest)
+                    .or_else(|| without_lazy(local, rest))
+                    .or_else(|| without_result_name(local, rest))
+                {
                     self.expects.next = expected;
                     return self.statements(&stmts, tail);
                 }
@@ -169,6 +173,10 @@ impl Tracer<'_> {
         let value = match expr {
             syn::Expr::If(branch) => self.branch(branch, true),
             syn::Expr::Match(choice) => self.choice(choice, true),
+            syn::Expr::MethodCall(call) => match mapped(call) {
+                Some(block) => self.expr(&block),
+                None => self.expr_with(expr, OnError::Propagate),
+            },
             _ => self.expr_with(expr, OnError::Propagate),
         };
         value.and_then(|value| self.unwrapped(value, expr.span())).or_else(|_| {

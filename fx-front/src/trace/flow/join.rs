@@ -6,7 +6,7 @@ use fx_ir::{Arg, Host, HostOp, NodeId, Op, RegionId, Type};
 use proc_macro2::Span;
 
 use crate::trace::types::ty::{GRU_STATE, LSTM_STATE, is_state};
-use crate::trace::types::ty::{is_concrete, is_untyped, never};
+use crate::trace::types::ty::{is_concrete, is_open_list, is_untyped, never};
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Val, application,
     env::Env,
@@ -257,7 +257,7 @@ fn known(mut branches: impl Iterator<Item = Vec<Val>>) -> Option<Vec<Option<Val>
     let mut branches = branches.peekable();
     let is_only = branches.peek().is_none();
     // A list of which nothing is known yet was there before, where two branches have it.
-    let is_open = |leaf: &Val| matches!(leaf, Val::Node(_, Ty::List(inner), _) if **inner == Ty::Unknown) && !is_only;
+    let is_open = |leaf: &Val| matches!(leaf, Val::Node(_, ty, _) if is_open_list(ty)) && !is_only;
     let literal = |leaf: Val| Some(leaf).filter(|leaf| matches!(leaf, Val::Lit(..)) || is_open(leaf));
     let mut known: Vec<Option<Val>> = first.into_iter().map(literal).collect();
     for leaves in branches {

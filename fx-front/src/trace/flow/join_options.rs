@@ -3,6 +3,7 @@
 use fx_ir::{Arg, Effect, Host, HostOp, NodeId, Op, RegionId};
 use proc_macro2::Span;
 
+use crate::trace::types::ty::{is_copy, is_untyped};
 use crate::trace::{
     Env, RefKind, Result, Tracer, Ty, Val, application,
     flow::join::Branch,
@@ -44,11 +45,28 @@ impl Tracer<'_> {
         }
     }
 
-    /// Whether it is an option of a tensor, owned or borrowed, of which there can be a copy that owns a second handle.
+    /// Whether it is an option of a tensor, or of a struct or a tuple with such, owned or borrowed, of which there can be a
+    /// copy that owns second handles.
     pub(in crate::trace) fn may_borrow_tensor(&self, value: &Val) -> bool {
         let Val::Node(id, Ty::Option(inner), _) = value else { return false };
         let is_known = matches!(self.graph.node(*id).op, Op::Placeholder | Op::Host(_) | Op::Rust(_) | Op::TupleGet(_));
-        (**inner == Ty::Tensor && is_known) || self.is_made_field(*id) || self.is_given(*id)
+        (self.is_copied_exactly(inner) && is_known) || self.is_made_field(*id) || self.is_given(*id)
+    }
+
+    /// Whether the copy of a value of that type is of the very type: no list, which may be a slice.
+    fn is_copied_exactly(&self, held: &Ty) -> bool {
+        match held {
+            Ty::Tensor => true,
+            Ty::Struct(_) => !self.is_module(held) && self.copy_of(held, &Arg::None).is_some(),
+            Ty::Tuple(parts) => {
+                let is_it = |part: &Ty| match part {
+                    Ty::Option(held) => self.is_copied_exactly(held),
+                    part => self.is_copied_exactly(part) || is_copy(part) && !is_untyped(part),
+                };
+                !parts.is_empty() && parts.iter().all(is_it)
+            }
+            _ => false,
+        }
     }
 
     /// What a branch hands over, with a copy that owns its tensor for each option that may only lend it: another branch

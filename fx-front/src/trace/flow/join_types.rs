@@ -17,7 +17,9 @@ impl Tracer<'_> {
             let is_own = |leaf: &Val| self.is_own_option(leaf) || self.may_borrow_tensor(leaf);
             let owned_option = || leaves.iter().all(|leaves| leaves.get(position).is_none_or(is_own));
             let is_option = matches!(ty, Ty::Option(inner) if is_settled_within(inner)) && owned_option();
-            let is_place = |leaves: &Vec<Val>| leaves.get(position).is_none_or(|leaf| self.is_own_list(leaf));
+            // Of a list that generated code has a reference to there is a copy, where another branch owns its own.
+            let is_list_of = |leaf: &Val| self.is_own_list(leaf) || leaf.node().is_some_and(|id| self.is_loan(id));
+            let is_place = |leaves: &Vec<Val>| leaves.get(position).is_none_or(is_list_of);
             let is_list = matches!(ty, Ty::List(inner) if is_settled_within(inner)) && leaves.iter().all(is_place);
             let is_variant =
                 |leaves: &Vec<Val>| leaves.get(position).is_some_and(|leaf| self.is_variant_leaf(ty, leaf));

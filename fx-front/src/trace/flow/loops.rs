@@ -5,7 +5,7 @@ use proc_macro2::Span;
 use syn::spanned::Spanned;
 
 use crate::syntax::effects::indexes;
-use crate::trace::types::ty::is_untyped;
+use crate::trace::types::ty::{is_open_list, is_untyped};
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Val,
     desugar::{
@@ -104,8 +104,9 @@ impl Tracer<'_> {
         self.iterations_over(each, &over, &carried)
     }
 
-    /// Traces the loop to find out what options hold that begin as `None` and of which nothing else says so: its first
-    /// iteration, in which there is nothing in them, and where that tells too little, any iteration.
+    /// Traces the loop to find out what options hold that begin as `None`, and lists that begin without an element, of which
+    /// nothing else says so: its first iteration, in which there is nothing in them, and where that tells too little, any
+    /// iteration.
     fn learn(&mut self, each: &syn::ExprForLoop, over: &Over, carried: &mut [(String, Val)]) {
         self.learn_by(each.span(), carried, |tracer, carried| tracer.first_iteration(each, over, carried).ok());
         self.learn_by(each.span(), carried, |tracer, carried| {
@@ -217,7 +218,7 @@ impl Tracer<'_> {
         self.end_branch(branch, args, span);
         let known = |(value, learnt): (&Val, &Ty)| {
             let ty = value.ty();
-            let open = matches!(&ty, Ty::List(inner) | Ty::Option(inner) if **inner == Ty::Unknown);
+            let open = is_open_list(&ty) || matches!(&ty, Ty::Option(inner) if **inner == Ty::Unknown);
             if open || is_untyped(&ty) { learnt.clone() } else { ty }
         };
         let types: Vec<Ty> = leaves.iter().zip(&learnt).map(known).collect();

@@ -8,7 +8,7 @@ use crate::trace::types::ty::is_copy;
 use crate::trace::{
     RefKind, Result, Tracer, Val,
     opaque::{capture::Capture, template::hole},
-    place::Place,
+    place::{Place, own_option::moves_option},
     unsupported,
 };
 
@@ -30,6 +30,9 @@ impl Tracer<'_> {
         let placeholder = Capture::placeholder(position);
         if effects::gives(expr, name) {
             return unsupported(span, format!("code that gives `{name}` another place"));
+        }
+        if place.is_own_option() && moves_option(expr, name) {
+            return unsupported(span, format!("code that moves `{name}`"));
         }
         if self.is_only_place(place, capture) {
             scope.variables.push(CodeVariable::new(name, format!("&mut {target}")));

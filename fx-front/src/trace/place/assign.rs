@@ -4,7 +4,8 @@ use proc_macro2::Span;
 use syn::spanned::Spanned;
 
 use crate::syntax::path_text;
-use crate::trace::{Result, Tracer, Val, place::exchange::TAKE, unsupported};
+use crate::trace::types::ty::is_open_list;
+use crate::trace::{Result, Tracer, Ty, Val, place::exchange::TAKE, unsupported};
 
 impl Tracer<'_> {
     /// `place = value`.
@@ -49,13 +50,31 @@ impl Tracer<'_> {
             }
             syn::Expr::Infer(_) => Ok(Val::Unit),
             syn::Expr::Index(item) => match self.place(&assign.left, true)? {
-                Some(place) => self.write(&place, &value, assign.span()),
+                Some(place) => {
+                    self.write(&place, &value, assign.span())?;
+                    self.learn_element(&item.expr, &value.ty());
+                    Ok(Val::Unit)
+                }
                 None => self.set_item(item, &value, assign.span()),
             },
             other => match self.local_place(other) {
                 Some(place) => self.set_local(&place, value, assign.span()).map(|()| Val::Unit),
                 None => self.assign_to_state(other, &value, assign.span()),
             },
+        }
+    }
+
+    /// What is written to an element of a list of options says of what they are, where nothing else did.
+    fn learn_element(&mut self, list: &syn::Expr, element: &Ty) {
+        let syn::Expr::Path(path) = list else { return };
+        let name = path_text(&path.path);
+        let known = Ty::List(Box::new(element.clone()));
+        match self.env.read(&name).cloned() {
+            Some(list @ Val::Node(id, ..)) if is_open_list(&list.ty()) && !is_open_list(&known) => {
+                self.settle_open_list(id, &known);
+                self.env.assign(&name, list.with_ty(known));
+            }
+            _ => {}
         }
     }
 

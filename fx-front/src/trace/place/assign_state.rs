@@ -9,8 +9,12 @@ use crate::syntax::{
     guard::{behind, is_borrow},
     is_chain, peeled,
 };
-use crate::trace::types::ty::is_copy;
-use crate::trace::{Result, Tracer, Ty, Val, place::Place, unsupported};
+use crate::trace::types::ty::{is_copy, is_settled_within};
+use crate::trace::{
+    Result, Tracer, Ty, Val,
+    place::{Place, is_plain},
+    unsupported,
+};
 
 impl Tracer<'_> {
     /// `self.cache = value`.
@@ -73,6 +77,11 @@ impl Tracer<'_> {
             && is_borrow(call)
         {
             return self.interior(&call.receiver);
+        }
+        if let syn::Expr::Path(_) = peeled(expr)
+            && matches!(self.chain_ty(expr), Ty::List(element) if !is_plain(&element) && is_settled_within(&element))
+        {
+            return self.own_list(expr, true);
         }
         let is_field = matches!(peeled(expr), syn::Expr::Field(_) | syn::Expr::Index(_));
         if !is_field || !self.is_stateful() || !is_chain(expr) || self.is_module(&self.chain_ty(expr)) {

@@ -58,9 +58,16 @@ impl Tracer<'_> {
             ("as_mut" | "as_ref" | "as_deref" | "as_deref_mut" | "take", 0) => {
                 // What may be borrowed is handed on.
                 let borrowed = self.place(&call.receiver, false)?.filter(Place::may_borrow_state);
-                return Ok(borrowed.map(|place| Val::Place(Rc::new(place))));
+                return match borrowed {
+                    Some(place) => Ok(Some(Val::Place(Rc::new(place)))),
+                    None => self.looking_method(call),
+                };
             }
-            _ => return Ok(None),
+            ("clone" | "to_owned", 0) => {
+                let cloned = self.cloned_place(call)?;
+                return cloned.map_or_else(|| self.looking_method(call), |cloned| Ok(Some(cloned)));
+            }
+            _ => return self.looking_method(call),
         };
         let mark = self.checkpoint();
         if let Some(place) = self.list_place(&call.receiver, false)?
@@ -69,6 +76,21 @@ impl Tracer<'_> {
             let (op, args) = (HostOp::Method(name.clone()), vec![place.object()]);
             let value = self.on_place(&place, op, args, &name, Ty::Rust(ty.to_owned()), span);
             return Ok(Some(value));
+        }
+        self.rollback(mark);
+        Ok(None)
+    }
+
+    /// What the user's own `clone` makes of what lies at a place; `None` for values that have none.
+    fn cloned_place(&mut self, call: &syn::ExprMethodCall) -> Result<Option<Val>> {
+        let mark = self.checkpoint();
+        if let Some(place) = self.place(&call.receiver, false)?
+            && !place.is_cell()
+            && !place.may_borrow_state()
+            && self.has_clone(&place.ty)
+        {
+            let args = vec![place.target()];
+            return Ok(Some(self.on_place(&place, HostOp::Clone, args, "cloned", place.ty.clone(), call.span())));
         }
         self.rollback(mark);
         Ok(None)

@@ -47,7 +47,9 @@ impl Tracer<'_> {
     /// What a variable holds that is a reference to a part of the state: to name it is to hand the reference on.
     pub(in crate::trace) fn handed_reference(&self, expr: &Expr) -> Option<Val> {
         let syn::Expr::Path(path) = peeled(expr) else { return None };
-        self.named_place(&path.path.get_ident()?.to_string()).map(|place| Val::Place(Rc::new(place)))
+        let place = self.named_place(&path.path.get_ident()?.to_string())?;
+        // To name an option of the forward's own is to move it.
+        (!place.is_own_option()).then(|| Val::Place(Rc::new(place)))
     }
 
     fn named_place(&self, name: &str) -> Option<Place> {
@@ -77,7 +79,8 @@ impl Tracer<'_> {
         }
     }
 
-    fn own_list(&mut self, list: &syn::Expr, writes: bool) -> Result<Option<Place>> {
+    /// A list that the forward has made, as a place; `None` if the expression names none.
+    pub(in crate::trace) fn own_list(&mut self, list: &syn::Expr, writes: bool) -> Result<Option<Place>> {
         let syn::Expr::Path(path) = peeled(list) else { return Ok(None) };
         let Some(name) = path.path.get_ident().map(ToString::to_string) else { return Ok(None) };
         let is_it = |element: &Ty| writes || matches!(element, Ty::Struct(_)) && !self.is_module(element);
@@ -142,8 +145,8 @@ impl Tracer<'_> {
         let (inner, is_written) = match peeled(expr) {
             Expr::Reference(borrowed) => (&*borrowed.expr, borrowed.mutability.is_some()),
             Expr::MethodCall(call) => match (call.method.to_string().as_str(), call.args.len()) {
-                ("as_mut" | "as_deref_mut", 0) => (&*call.receiver, true),
-                ("as_ref" | "as_deref", 0) => (&*call.receiver, false),
+                ("as_mut" | "as_deref_mut" | "borrow_mut", 0) => (&*call.receiver, true),
+                ("as_ref" | "as_deref" | "borrow", 0) => (&*call.receiver, false),
                 _ => {
                     return match ElementAccess::of(&call.method) {
                         Some(access) => self.list_test(call, access),
@@ -156,7 +159,7 @@ impl Tracer<'_> {
         let mark = self.checkpoint();
         if let Some(place) = self.place(inner, false)?
             && let Ty::Option(held) = place.ty.clone()
-            && (is_written || place.may_borrow_state() || !is_plain(&held))
+            && (is_written || place.may_borrow_state() || place.is_own_option() || !is_plain(&held))
         {
             let held = place.held(*held);
             return Ok(Some(PlaceTest { flag: method("is_some", place.object()), of: place, held }));

@@ -1,4 +1,4 @@
-//! Parts of the model that may not be there, and whose methods are called all the same.
+//! Options: what is one, and parts of the model that may not be there and whose methods are called all the same.
 
 use fx_ir::{Effect, HostOp};
 use syn::spanned::Spanned;
@@ -7,6 +7,15 @@ use crate::trace::types::ty::never;
 use crate::trace::{RefKind, Result, Tracer, Ty, Val};
 
 impl<'a> Tracer<'a> {
+    /// Returns whether the expression is an option as far as its form or its type says.
+    pub(in crate::trace) fn is_option(&self, expr: &syn::Expr) -> bool {
+        let is_some = match expr {
+            syn::Expr::Call(call) => matches!(&*call.func, syn::Expr::Path(path) if path.path.is_ident("Some")),
+            _ => false,
+        };
+        is_some || matches!(self.chain_ty(expr), Ty::Option(_))
+    }
+
     /// `self.part.as_ref().unwrap().forward(xs)` in a branch or a loop, as the `match` that it is: whether the part is there
     /// may be asked by the branch, so that a model without it must not fail when it is frozen.
     pub(in crate::trace) fn on_unwrapped(

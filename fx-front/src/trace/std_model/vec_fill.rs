@@ -5,6 +5,7 @@ use proc_macro2::Span;
 use syn::Expr;
 use syn::spanned::Spanned;
 
+use crate::syntax::is_chain;
 use crate::trace::desugar::closure_form::is_plain_closure;
 use crate::trace::types::ty::{is_copy, is_untyped};
 use crate::trace::{
@@ -20,8 +21,13 @@ impl Tracer<'_> {
         expected: Option<&Expectation>,
     ) -> Result<Option<Val>> {
         let Some((value, count)) = repeated(&call.receiver) else { return Ok(None) };
+        if let Expr::MethodCall(length) = &count
+            && !matches!(self.chain_ty(&length.receiver), Ty::List(_))
+        {
+            return Ok(None);
+        }
         let mark = self.checkpoint();
-        let (value, count) = (self.expr(value)?, self.expr(count)?);
+        let (value, count) = (self.expr(value)?, self.expr(&count)?);
         let written = call.turbofish.as_ref().and_then(|fish| match fish.args.first() {
             Some(syn::GenericArgument::Type(ty)) => {
                 Some(self.index.ty(self.module(), self.function().owner.as_ref(), ty))
@@ -116,11 +122,16 @@ impl Tracer<'_> {
 
 /// Whether the value can be written as often as it is asked for.
 fn is_known(value: &Val) -> bool {
-    matches!(value, Val::Lit(Arg::None, _)) || is_copy(&value.ty())
+    match value {
+        Val::Lit(Arg::None, _) => true,
+        Val::Tuple(parts) => parts.iter().all(is_known),
+        value => is_copy(&value.ty()),
+    }
 }
 
-/// The value of `repeat_with(|| value).take(count)` and of `(0..count).map(|_| value)`, and the count.
-fn repeated(expr: &Expr) -> Option<(&Expr, &Expr)> {
+/// The value of `repeat_with(|| value).take(count)`, of `(0..count).map(|_| None)` and of `list.iter().map(|_| None)`, and
+/// the count.
+fn repeated(expr: &Expr) -> Option<(&Expr, Expr)> {
     let Expr::MethodCall(call) = expr else { return None };
     let arg = call.args.first().filter(|_| call.args.len() == 1)?;
     match (&*call.receiver, arg) {
@@ -128,20 +139,45 @@ fn repeated(expr: &Expr) -> Option<(&Expr, &Expr)> {
             let Expr::Path(path) = &*source.func else { return None };
             let name = path.path.segments.last()?.ident.to_string();
             match (name.as_str(), source.args.first()?) {
-                ("repeat_with", Expr::Closure(closure)) if is_plain_closure(closure, 0) => Some((&closure.body, count)),
-                ("repeat", value) => Some((value, count)),
+                ("repeat_with", Expr::Closure(closure)) if is_plain_closure(closure, 0) => {
+                    Some((&closure.body, count.clone()))
+                }
+                ("repeat", value) => Some((value, count.clone())),
                 _ => None,
             }
         }
-        (Expr::Paren(range), Expr::Closure(closure)) if call.method == "map" => {
+        (source, Expr::Closure(closure)) if call.method == "map" => {
+            let is_ignored = matches!(closure.inputs.first(), Some(syn::Pat::Wild(_)));
+            let count = Some(source).filter(|_| is_ignored && is_none(&closure.body)).and_then(length)?;
+            Some((&closure.body, count))
+        }
+        _ => None,
+    }
+}
+
+/// `None`, or a tuple of it.
+fn is_none(value: &Expr) -> bool {
+    match value {
+        Expr::Path(path) => path.path.segments.last().is_some_and(|last| last.ident == "None"),
+        Expr::Tuple(tuple) => !tuple.elems.is_empty() && tuple.elems.iter().all(is_none),
+        _ => false,
+    }
+}
+
+/// How many values `(0..count)` and `list.iter()` yield.
+fn length(source: &Expr) -> Option<Expr> {
+    match source {
+        Expr::Paren(range) => {
             let Expr::Range(syn::ExprRange { start: Some(start), end: Some(end), limits, .. }) = &*range.expr else {
                 return None;
             };
-            let is_ignored = matches!(closure.inputs.first(), Some(syn::Pat::Wild(_)));
-            let from_zero =
+            let is_from_zero =
                 crate::syntax::integer_literal(start) == Some(0) && matches!(limits, syn::RangeLimits::HalfOpen(_));
-            let is_none = matches!(&*closure.body, Expr::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "None"));
-            (is_ignored && from_zero && is_none).then_some((&*closure.body, &**end))
+            is_from_zero.then(|| (**end).clone())
+        }
+        Expr::MethodCall(call) if call.method == "iter" && call.args.is_empty() && is_chain(&call.receiver) => {
+            let list = &call.receiver;
+            Some(syn::parse_quote_spanned!(call.span()=> #list.len()))
         }
         _ => None,
     }

@@ -79,6 +79,12 @@ impl Tracer<'_> {
             Val::Lit(arg, ty) if *arg != Arg::None && *ty != Ty::Unknown => self.owned_operand(value, span),
             Val::Node(_, Ty::Rust(name), _) if name == NUMBER => Ok(HostOp::Scalar.on(self.operand(value, span)?)),
             Val::Lit(Arg::Path(_), _) => self.owned_operand(value, span),
+            Val::Lit(Arg::None, Ty::Option(held)) if is_settled_within(held) && !is_untyped(held) => {
+                match self.spelling(held) {
+                    Some(held) => Ok(HostOp::NoneOf(held).of([])),
+                    None => unsupported(span, "code that mentions a value whose type is not known for sure"),
+                }
+            }
             Val::Tuple(parts) => Ok(HostOp::Tuple.of(self.exact_operands(parts, span)?)),
             Val::Some(inner) => Ok(HostOp::Some.on(self.exact_operand(inner, span)?)),
             Val::Fields(..) => self.struct_operand(value, span),

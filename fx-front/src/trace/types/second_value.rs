@@ -111,6 +111,9 @@ impl Tracer<'_> {
     /// Whether a copy of a value of the type, as far as its parts have one, is of that very type.
     fn is_copied(&self, module: &str, ty: &syn::Type) -> bool {
         all_leaves(ty, &|leaf| {
+            if let Some((at, aliased)) = self.index.plain_alias(module, leaf) {
+                return self.is_copied(&at, &aliased);
+            }
             let is_struct = |ty| matches!(ty, Ty::Struct(id) if !self.index.structs[id].is_module);
             is_plain_leaf(leaf) || is_struct(self.index.ty(module, None, leaf))
         })

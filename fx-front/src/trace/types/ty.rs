@@ -53,6 +53,12 @@ pub(crate) fn is_settled_within(ty: &Ty) -> bool {
     }
 }
 
+/// Whether it is a list of which nothing says yet what it holds, or what the options hold that are in it.
+pub(crate) fn is_open_list(ty: &Ty) -> bool {
+    let is_open = |held: &Ty| *held == Ty::Unknown || matches!(held, Ty::Option(held) if **held == Ty::Unknown);
+    matches!(ty, Ty::List(held) if is_open(held))
+}
+
 /// Whether it is this state, whichever crate it is reached through.
 pub(crate) fn is_state(ty: &Ty, state: &str) -> bool {
     matches!(ty, Ty::Rust(path) if is_path_of(path, state))

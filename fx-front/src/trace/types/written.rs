@@ -55,8 +55,21 @@ impl Tracer<'_> {
         }
     }
 
-    /// A float whose type the code has not said so far, where its use says it.
+    /// A float whose type the code has not said so far, and a `None` of which it has not said of what, where its use
+    /// says it.
     pub(in crate::trace) fn of_used_type(&mut self, value: Val, ty: &Ty) -> Val {
+        match (value, ty) {
+            (Val::Lit(Arg::None, _), Ty::Option(_)) => Val::Lit(Arg::None, ty.clone()),
+            (Val::Some(held), Ty::Option(ty)) => Val::Some(Box::new(self.of_used_type(*held, ty))),
+            (Val::Tuple(parts), Ty::Tuple(types)) if parts.len() == types.len() => {
+                let parts = parts.into_iter().zip(types);
+                Val::Tuple(parts.map(|(part, ty)| self.of_used_type(part, ty)).collect())
+            }
+            (value, ty) => self.float_of_used_type(value, ty),
+        }
+    }
+
+    fn float_of_used_type(&mut self, value: Val, ty: &Ty) -> Val {
         match value {
             Val::Node(id, Ty::Rust(old), form)
                 if old == "float" && matches!(ty, Ty::Rust(name) if scalar::is_float(name)) =>

@@ -1,6 +1,8 @@
 //! What lasts from one call to the next, or is written for the caller: kept by the model, lent to it, handed in and out.
 
+pub mod accumulated;
 pub mod behind_traits;
+pub mod caches;
 pub mod handed_in_and_out;
 pub mod interior;
 pub mod kept;

@@ -1,0 +1,156 @@
+//! A `Result` on the way from the call that makes it to its `?`: behind a `match`, in a variable, through `map`.
+
+use fx_runtime::{Module, Tensor, nn, traceable};
+use tch::TchError;
+
+#[derive(Debug)]
+pub enum Error {
+    Value(String),
+    Tch(TchError),
+}
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{self:?}")
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<TchError> for Error {
+    fn from(error: TchError) -> Error {
+        Error::Tch(error)
+    }
+}
+
+#[derive(Debug, Module)]
+pub struct Inner {
+    fc: nn::Linear,
+}
+
+impl Inner {
+    fn forward(&self, xs: &Tensor, past: Option<&Tensor>) -> Result<Tensor, Error> {
+        if let Some(past) = past {
+            if past.size()[0] != xs.size()[0] {
+                return Err(Error::Value(format!("{:?}", past.size())));
+            }
+        }
+        let ys = match past {
+            Some(past) => xs + past,
+            None => xs.shallow_clone(),
+        };
+        Ok(ys.f_linear(&self.fc.ws, self.fc.bs.as_ref())?)
+    }
+}
+
+#[derive(Debug)]
+pub enum Cache {
+    List(Vec<Tensor>),
+    One(Option<Tensor>),
+    Empty,
+}
+
+/// A cache that is not of this model's is an error, as in GPT-J.
+#[derive(Debug, Module)]
+pub struct Matched {
+    inner: Inner,
+    head: nn::Linear,
+}
+
+#[traceable(strict)]
+impl Matched {
+    pub fn forward(&self, xs: &Tensor, cache: Cache) -> Result<Tensor, Error> {
+        let ys = match cache {
+            Cache::One(past) => self.inner.forward(xs, past.as_ref()),
+            Cache::Empty => self.inner.forward(xs, None),
+            _ => {
+                return Err(Error::Value("cache".into()));
+            }
+        }?;
+        let zs = if ys.dim() == 2 { Ok(ys.relu()) } else { Err(Error::Value("rank".into())) }?;
+        Ok(zs.apply(&self.head))
+    }
+}
+
+#[derive(Debug, Module)]
+pub struct Named {
+    inner: Inner,
+}
+
+#[traceable(strict)]
+impl Named {
+    pub fn forward(&self, xs: &Tensor, past: Option<&Tensor>) -> Result<Tensor, Error> {
+        let first = self.inner.forward(xs, past);
+        let ys = first?;
+        let second = self.inner.forward(&ys, None);
+        match second {
+            Ok(zs) => Ok(zs + ys),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+#[derive(Debug, Module)]
+pub struct Mapped {
+    inner: Inner,
+}
+
+impl Mapped {
+    fn twice(&self, xs: &Tensor, past: Option<&Tensor>) -> Result<Tensor, Error> {
+        self.inner.forward(xs, past).and_then(|ys| self.inner.forward(&ys, past))
+    }
+}
+
+#[traceable(strict)]
+impl Mapped {
+    pub fn forward(&self, xs: &Tensor, past: Option<&Tensor>) -> Result<Tensor, Error> {
+        let ys = self.inner.forward(xs, past).map(|ys| ys.relu())?;
+        self.twice(&ys, past).map(|zs| {
+            let sum = zs.relu() + &ys;
+            sum * 2.0
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::{agree, randn};
+
+    fn linear(p: nn::Path) -> nn::Linear {
+        nn::linear(p, 8, 8, Default::default())
+    }
+
+    fn inner(p: &nn::Path) -> Inner {
+        Inner { fc: linear(p / "fc") }
+    }
+
+    #[test]
+    fn matched() {
+        let make = |p: &nn::Path| Matched { inner: inner(p), head: linear(p / "head") };
+        let cases = [
+            (randn(&[2, 8]), Some(randn(&[2, 8])), 0i64),
+            (randn(&[2, 8]), Some(randn(&[3, 8])), 0i64),
+            (randn(&[2, 8]), None, 0i64),
+            (randn(&[2, 8]), None, 1i64),
+            (randn(&[1, 2, 8]), None, 1i64),
+            (randn(&[2, 8]), None, 2i64),
+        ];
+        agree!(make, cases, |net, (xs, past, kind)| {
+            let cache = match kind {
+                0 => Cache::One(past.as_ref().map(Tensor::copy)),
+                1 => Cache::Empty,
+                _ => Cache::List(vec![]),
+            };
+            net.forward(xs, cache)
+        });
+    }
+
+    #[test]
+    fn named() {
+        let cases =
+            [(randn(&[2, 8]), None), (randn(&[2, 8]), Some(randn(&[2, 8]))), (randn(&[2, 8]), Some(randn(&[3, 8])))];
+        agree!(|p| Named { inner: inner(p) }, cases, |net, (xs, past)| net.forward(xs, past.as_ref()));
+        agree!(|p| Mapped { inner: inner(p) }, cases, |net, (xs, past)| net.forward(xs, past.as_ref()));
+    }
+}
