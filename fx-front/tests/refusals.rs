@@ -53,7 +53,7 @@ fn expressions() {
             "let ys = self.any.compute(xs); ys.relu()",
             "let [a, .., b] = [xs.relu(), xs.neg(), xs.exp()]; a + b",
             "let t = std::time::Instant::now(); let ys = xs.relu(); drop(t); ys",
-            "let ys = Tensor::from_slice(&[1.0, 2.0]); xs + ys",
+            "let n = 1.0; let ys = Tensor::from_slice(&[n, 2.0]); xs + ys",
             "let w = xs.size() as Custom; xs.relu()",
         ],
         expect![[r#"
@@ -73,7 +73,7 @@ fn expressions() {
                 `..` in a pattern
             let t = std::time::Instant::now(); let ys = xs.relu(); drop(t); ys
                 the function `std::time::Instant::now`; the meaning of `drop` is not known
-            let ys = Tensor::from_slice(&[1.0, 2.0]); xs + ys
+            let n = 1.0; let ys = Tensor::from_slice(&[n, 2.0]); xs + ys
                 the argument `data` of `from_slice`
             let w = xs.size() as Custom; xs.relu()
                 a cast of a value whose type is not known
