@@ -13,9 +13,10 @@ use crate::trace::{
     RefKind, Result, Tracer, Ty, Val,
     entry::signature::holds_reference,
     opaque::{
-        capture::{Capture, Mention, moved_parts, with_handles},
+        capture::{Capture, Mention},
         capture_place::looks_behind,
         failing::FailingCode,
+        moved::{moved_parts, with_handles},
         template::{WritingCode, hole},
     },
     unsupported,
