@@ -261,15 +261,17 @@ pub(crate) fn count_of(tokens: proc_macro2::TokenStream, word: &str) -> usize {
     tokens.into_iter().map(each).sum()
 }
 
+/// The expressions that a macro is given between commas, as in `vec![a, b]`; `None` where that is not what it is given.
+pub(crate) fn comma_operands(mac: &syn::Macro) -> Option<Vec<syn::Expr>> {
+    let list = syn::punctuated::Punctuated::<syn::Expr, syn::Token![,]>::parse_terminated;
+    mac.parse_body_with(list).ok().map(|operands| operands.into_iter().collect())
+}
+
 /// The expressions that a macro is given, as `vec![a, b]`, `vec![a; n]` and `format!("{a}", a = b)` write them.
 pub(crate) fn macro_operands(mac: &syn::Macro) -> Vec<syn::Expr> {
-    type List<Separator> = syn::punctuated::Punctuated<syn::Expr, Separator>;
-    let operands = mac
-        .parse_body_with(List::<syn::Token![,]>::parse_terminated)
-        .map(|list| list.into_iter().collect::<Vec<_>>())
-        .or_else(|_| {
-            mac.parse_body_with(List::<syn::Token![;]>::parse_terminated).map(|list| list.into_iter().collect())
-        });
+    let repeated = syn::punctuated::Punctuated::<syn::Expr, syn::Token![;]>::parse_terminated;
+    let operands = comma_operands(mac)
+        .or_else(|| mac.parse_body_with(repeated).ok().map(|operands| operands.into_iter().collect()));
     let unnamed = |operand: syn::Expr| match operand {
         syn::Expr::Assign(named) if matches!(*named.left, syn::Expr::Path(_)) => *named.right,
         operand => operand,

@@ -148,8 +148,11 @@ fn of_variant(variant: &Ident, fields: &Fields, each: Each) -> (TokenStream, Tok
         let local = local(&name);
         quote!(#member: #local)
     });
-    let parts: Vec<_> = saved(fields).map(|(_, name, ty)| (local(&name), name, ty)).collect();
-    let parts: Vec<_> = parts.into_iter().map(|(local, name, ty)| (name, ty, quote!(#local))).collect();
+    let part = |(_, name, ty): (Member, String, _)| {
+        let local = local(&name);
+        (name, ty, quote!(#local))
+    };
+    let parts: Vec<_> = saved(fields).map(part).collect();
     let saves = each.save_fields(&parts);
     let (loads, members) = loads(fields, each);
     (

@@ -8,7 +8,7 @@ use super::{
     syntax::is_some_call,
 };
 use crate::index::{Name, Resolved};
-use crate::syntax::path_text;
+use crate::syntax::{comma_operands, path_text};
 
 /// The form of any of the elements: all of them, one or the other.
 pub(super) fn any_of(elements: Vec<Vec<Layer>>) -> Option<Vec<Layer>> {
@@ -30,8 +30,7 @@ impl Reader<'_> {
             syn::Expr::Array(array) => self.all(&array.elems, block, chains, fuel),
             syn::Expr::Repeat(repeat) => self.element(&repeat.expr, block, chains, fuel),
             syn::Expr::Macro(list) if list.mac.path.is_ident("vec") => {
-                let parser = syn::punctuated::Punctuated::<syn::Expr, syn::Token![,]>::parse_terminated;
-                self.all(&list.mac.parse_body_with(parser).ok()?, block, chains, fuel)
+                self.all(&comma_operands(&list.mac)?, block, chains, fuel)
             }
             syn::Expr::Call(call) if is_some_call(call) => self.list(&call.args[0], block, chains, fuel),
             syn::Expr::Call(call) => self.list_call(call, block, chains, fuel),

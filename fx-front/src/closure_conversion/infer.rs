@@ -3,14 +3,14 @@
 use fx_ir::LayerRow;
 use fx_ir::host::methods::{Receiver, method};
 use quote::ToTokens;
-use syn::{Expr, Type, parse_quote, punctuated::Punctuated};
+use syn::{Expr, Type, parse_quote};
 
 pub(super) use super::type_facts::is_complete;
 use super::type_facts::{held, is_bare_number, is_new_list, is_tensor, literal, named, tensor_result};
 use super::{Lowering, Site, returns_module};
 use crate::index::{Name, Resolved, Ty};
-use crate::syntax::path_text;
 use crate::syntax::yields_bool;
+use crate::syntax::{comma_operands, path_text};
 use fx_ir::catalog::{ChainMethod, PathMethod};
 
 /// The variables of a function in the order of their declaration, with their types where those are known.
@@ -150,8 +150,7 @@ impl Lowering<'_> {
             Expr::MethodCall(call) => self.method(site, call, locals),
             Expr::Call(call) => self.call(site, call, locals),
             Expr::Macro(list) if list.mac.path.is_ident("vec") => {
-                let parts = Punctuated::<Expr, syn::Token![,]>::parse_terminated;
-                let element = self.infer(site, list.mac.parse_body_with(parts).ok()?.first()?, locals)?;
+                let element = self.infer(site, comma_operands(&list.mac)?.first()?, locals)?;
                 Some(parse_quote!(Vec<#element>))
             }
             _ => None,

@@ -9,11 +9,11 @@ use fx_ir::{
     OpId,
     catalog::{Kind, Receiver, Results},
 };
-use syn::{parse::Parser as _, punctuated::Punctuated, visit::Visit};
+use syn::visit::Visit;
 
 use crate::syntax::iterator_method::IteratorMethod;
 
-use crate::syntax::path_text;
+use crate::syntax::{comma_operands, path_text};
 
 use super::{Function, Index, Name, Resolved, Ty};
 
@@ -202,9 +202,6 @@ impl<'ast> Visit<'ast> for Names {
 
     /// `vec![relu, gelu]`.
     fn visit_macro(&mut self, call: &'ast syn::Macro) {
-        let list = Punctuated::<syn::Expr, syn::Token![,]>::parse_terminated;
-        if let Ok(exprs) = list.parse2(call.tokens.clone()) {
-            exprs.iter().for_each(|expr| self.visit_expr(expr));
-        }
+        comma_operands(call).iter().flatten().for_each(|expr| self.visit_expr(expr));
     }
 }

@@ -7,6 +7,7 @@ use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::{spanned::Spanned, visit::Visit};
 
+use crate::syntax::comma_operands;
 use crate::syntax::targets::{each_deref_in_scope, each_target, each_target_in_scope};
 
 /// Where the expression leaves its surroundings: `return`, or `?` and jumps that are not its own.
@@ -115,10 +116,9 @@ impl<'ast> Visit<'ast> for Escape {
     fn visit_macro(&mut self, mac: &'ast syn::Macro) {
         let returns = RETURNING.iter().any(|name| mac.path.segments.last().is_some_and(|last| last.ident == name));
         self.note(returns && !self.errors_leave, mac.span());
-        let list = syn::punctuated::Punctuated::<syn::Expr, syn::Token![,]>::parse_terminated;
-        match mac.parse_body_with(list) {
-            Ok(items) => items.iter().for_each(|item| self.visit_expr(item)),
-            Err(_) => self.note(names_jump(mac.tokens.clone()), mac.span()),
+        match comma_operands(mac) {
+            Some(items) => items.iter().for_each(|item| self.visit_expr(item)),
+            None => self.note(names_jump(mac.tokens.clone()), mac.span()),
         }
     }
 }

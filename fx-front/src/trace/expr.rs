@@ -6,7 +6,7 @@ use quote::ToTokens;
 use syn::spanned::Spanned;
 
 use crate::index::{Name, Resolved};
-use crate::syntax::{integer_literal, is_compound, is_err, path_text};
+use crate::syntax::{integer_literal, is_compound, is_err, literal, path_text};
 use crate::trace::types::ty::{is_untyped, rounded};
 use crate::trace::{
     OnError, RefKind, Result, Tracer, Ty, Val,
@@ -287,11 +287,7 @@ fn literal_value(lit: &syn::Lit) -> Result<Val> {
 /// The elements of `[0; 8]`; none where they are no literals, or many.
 fn literals(repeat: &syn::ExprRepeat) -> Option<Vec<syn::Expr>> {
     let count = integer_literal(&repeat.len).and_then(|count| usize::try_from(count).ok())?;
-    let is_literal = match &*repeat.expr {
-        syn::Expr::Unary(syn::ExprUnary { op: syn::UnOp::Neg(_), expr, .. }) => matches!(**expr, syn::Expr::Lit(_)),
-        value => matches!(value, syn::Expr::Lit(_)),
-    };
-    (is_literal && count <= MOST_WRITTEN_OUT).then(|| vec![(*repeat.expr).clone(); count])
+    (literal(&repeat.expr).is_some() && count <= MOST_WRITTEN_OUT).then(|| vec![(*repeat.expr).clone(); count])
 }
 
 /// The most elements of `[value; count]` that are written out.

@@ -4,18 +4,17 @@ use fx_ir::{Arg, Code, Effect, HostOp, Op};
 use syn::spanned::Spanned;
 
 use crate::index::Resolved;
-use crate::syntax::path_text;
+use crate::syntax::{comma_operands, path_text};
 use crate::trace::types::ty::{is_copy, is_open_list, is_untyped, never};
 use crate::trace::{Result, Tracer, Ty, Val, call::panics::arguments, tensor::operator, unsupported};
 
 impl Tracer<'_> {
     pub(in crate::trace) fn macro_call(&mut self, mac: &syn::Macro) -> Result<Val> {
         let name = mac.path.segments.last().map(|last| last.ident.to_string()).unwrap_or_default();
-        let parse = syn::punctuated::Punctuated::<syn::Expr, syn::Token![,]>::parse_terminated;
         match name.as_str() {
-            "vec" => match mac.parse_body_with(parse) {
-                Ok(items) => Ok(Val::List(self.all(&items)?)),
-                Err(_) => self.repeated(mac),
+            "vec" => match comma_operands(mac) {
+                Some(items) => Ok(Val::List(self.all(&items)?)),
+                None => self.repeated(mac),
             },
             "panic" | "unreachable" | "todo" | "unimplemented" => {
                 self.first_of(|tracer| tracer.panics(mac, &name), |tracer| tracer.statement_macro(mac, never()))

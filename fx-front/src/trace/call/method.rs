@@ -111,9 +111,12 @@ impl Tracer<'_> {
                 return self.expr(&call.args[0]);
             }
             ("unwrap_or" | "or", Ty::Option(inner)) if is_number(&inner) => {}
+            ("unwrap_or_default", Ty::Option(inner)) if matches!(*inner, Ty::List(_)) => {
+                return self.option_as_match(receiver, name, call);
+            }
             (
-                "unwrap_or" | "unwrap_or_else" | "unwrap_or_default" | "map_or" | "map_or_else" | "and_then" | "or"
-                | "or_else" | "filter" | "is_some_and" | "is_none_or",
+                "unwrap_or" | "unwrap_or_else" | "map_or" | "map_or_else" | "and_then" | "or" | "or_else" | "filter"
+                | "is_some_and" | "is_none_or",
                 Ty::Option(_),
             ) => {
                 return self.option_as_match(receiver, name, call);
@@ -136,14 +139,15 @@ impl Tracer<'_> {
         {
             return self.method_call(&element, errors).map(Some);
         }
-        if let Some((option, nested)) = option::method_of_zip(call).or_else(|| option::value_of_zip(call))
+        if let Some((option, nested)) = option::method_of_zip(call)
             && self.is_option(option)
         {
-            return match &nested {
-                syn::Expr::MethodCall(nested) => self.method_call(nested, errors),
-                nested => self.expr(nested),
-            }
-            .map(Some);
+            return self.method_call(&nested, errors).map(Some);
+        }
+        if let Some((option, both)) = option::value_of_zip(call)
+            && self.is_option(option)
+        {
+            return self.choice(&both, false).map(Some);
         }
         if let Some(receiver) = self.with_iterator_inlined(&call.receiver) {
             let chain = syn::ExprMethodCall { receiver: Box::new(receiver), ..call.clone() };
@@ -215,10 +219,7 @@ impl Tracer<'_> {
 
     /// `option.unwrap_or(xs)` and the like.
     fn option_as_match(&mut self, value: Val, name: &str, call: &syn::ExprMethodCall) -> Result<Val> {
-        let choice = match value.ty() {
-            Ty::Option(held) if name == "unwrap_or_default" && matches!(*held, Ty::List(_)) => option::or_empty(call),
-            _ => option::matched(name, call)?,
-        };
+        let choice = option::matched(name, call)?;
         self.with_variables(&[(option::MATCHED.to_owned(), value)], |tracer| tracer.choice(&choice, false))
     }
 

@@ -6,6 +6,7 @@ use proc_macro2::Span;
 use quote::ToTokens;
 use syn::{Expr, parse_quote_spanned, spanned::Spanned};
 
+use crate::syntax::comma_operands;
 use crate::trace::types::operand::typed_literal;
 use crate::trace::types::ty::{is_copy, is_untyped, never};
 use crate::trace::{Result, Tracer, Ty, Val, desugar::format_string, unsupported};
@@ -173,11 +174,7 @@ impl Tracer<'_> {
 }
 
 pub(in crate::trace) fn arguments(mac: &syn::Macro) -> Result<Vec<Expr>> {
-    let parse = syn::punctuated::Punctuated::<Expr, syn::Token![,]>::parse_terminated;
-    match mac.parse_body_with(parse) {
-        Ok(args) => Ok(args.into_iter().collect()),
-        Err(_) => unsupported(mac.span(), "a macro of this form"),
-    }
+    comma_operands(mac).map_or_else(|| unsupported(mac.span(), "a macro of this form"), Ok)
 }
 
 /// The expression as it is written.

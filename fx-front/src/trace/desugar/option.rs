@@ -2,11 +2,9 @@
 //! is called on bears a name in it.
 
 use fx_ir::ops;
-use syn::{
-    Expr, ExprMethodCall, Pat, Token, parse_quote, parse_quote_spanned, punctuated::Punctuated, spanned::Spanned,
-};
+use syn::{Expr, ExprMethodCall, Pat, parse_quote, parse_quote_spanned, spanned::Spanned};
 
-use crate::syntax::{contains_return, makes_result};
+use crate::syntax::{comma_operands, contains_return, makes_result};
 use crate::trace::{Result, unsupported};
 
 /// The option of [`mapped`], and of [`matched`].
@@ -59,6 +57,8 @@ pub(in crate::trace) fn matched(name: &str, call: &ExprMethodCall) -> Result<syn
     let held: Pat = parse_quote!(held_value);
     let (some, none): ((Pat, Expr), Expr) = match (name, args.as_slice()) {
         ("unwrap_or", [other]) if is_pure(other) => ((held, parse_quote!(held_value)), (*other).clone()),
+        // Of an option of a list.
+        ("unwrap_or_default", []) => ((held, parse_quote!(held_value)), parse_quote!(vec![])),
         ("unwrap_or_else", [other]) => ((held, parse_quote!(held_value)), body_of(other, 0)?.1),
         ("map_or", [other, some]) if is_pure(other) => (body_of(some, 1)?, (*other).clone()),
         ("map_or_else", [other, some]) => (body_of(some, 1)?, body_of(other, 0)?.1),
@@ -79,11 +79,6 @@ pub(in crate::trace) fn matched(name: &str, call: &ExprMethodCall) -> Result<syn
     };
     let (pattern, some) = some;
     Ok(parse_quote_spanned!(call.span()=> match matched_option { Some(#pattern) => #some, None => #none }))
-}
-
-/// `option.unwrap_or_default()` of an option of a list, as the `match` that it stands for.
-pub(in crate::trace) fn or_empty(call: &ExprMethodCall) -> syn::ExprMatch {
-    parse_quote_spanned!(call.span()=> match matched_option { Some(held_value) => held_value, None => vec![] })
 }
 
 /// The two options of `a.zip(b)`.
@@ -109,9 +104,8 @@ fn borrowed(option: &Expr) -> &Expr {
     }
 }
 
-/// `a.zip(b).map(|(x, y)| body)` as `a.and_then(|x| b.map(|y| body))`, or as `match (a, b)` where it matters whether `b` is
-/// asked for, and the like; and what `a` borrows.
-pub(in crate::trace) fn method_of_zip(call: &ExprMethodCall) -> Option<(&Expr, Expr)> {
+/// `a.zip(b).map(|(x, y)| body)` as `a.and_then(|x| b.map(|y| body))`, and the like; and what `a` borrows.
+pub(in crate::trace) fn method_of_zip(call: &ExprMethodCall) -> Option<(&Expr, ExprMethodCall)> {
     let (a, b) = zipped(&call.receiver)?;
     let Some(Expr::Closure(closure)) = call.args.last() else { return None };
     let (x, y) = pair(closure.inputs.first().filter(|_| closure.inputs.len() == 1)?)?;
@@ -119,28 +113,17 @@ pub(in crate::trace) fn method_of_zip(call: &ExprMethodCall) -> Option<(&Expr, E
     let (inner, others) = (&call.method, others.collect::<Vec<_>>());
     let name = if inner == "map" { "and_then".to_owned() } else { inner.to_string() };
     let is_known = matches!(name.as_str(), "and_then" | "map_or" | "map_or_else" | "is_some_and");
-    if !is_known || contains_return(body) {
+    if !is_known || !is_plain(b) || contains_return(body) {
         return None;
     }
-    let nested = if is_plain(b) {
-        let outer = syn::Ident::new(&name, inner.span());
-        parse_quote_spanned!(call.span()=> (#a).#outer(#(#others,)* |#x| (#b).#inner(#(#others,)* |#y| #body)))
-    } else {
-        let (some, none): (Expr, Expr) = match (inner.to_string().as_str(), others.as_slice()) {
-            ("map", []) => (parse_quote!(Some(#body)), parse_quote!(None)),
-            ("and_then", []) => ((**body).clone(), parse_quote!(None)),
-            ("is_some_and", []) => ((**body).clone(), parse_quote!(false)),
-            ("map_or", [other]) if is_plain(other) => ((**body).clone(), (*other).clone()),
-            ("map_or_else", [other]) => ((**body).clone(), body_of(other, 0).ok()?.1),
-            _ => return None,
-        };
-        parse_quote_spanned!(call.span()=> match (#a, #b) { (Some(#x), Some(#y)) => #some, _ => #none })
-    };
+    let outer = syn::Ident::new(&name, inner.span());
+    let nested =
+        parse_quote_spanned!(call.span()=> (#a).#outer(#(#others,)* |#x| (#b).#inner(#(#others,)* |#y| #body)));
     Some((borrowed(a), nested))
 }
 
 /// `a.zip(b)` as a `match` on both; and what `a` borrows.
-pub(in crate::trace) fn value_of_zip(call: &ExprMethodCall) -> Option<(&Expr, Expr)> {
+pub(in crate::trace) fn value_of_zip(call: &ExprMethodCall) -> Option<(&Expr, syn::ExprMatch)> {
     let [b] = call.args.iter().collect::<Vec<_>>()[..] else { return None };
     let a = Some(&*call.receiver).filter(|_| call.method == "zip")?;
     let pair = parse_quote_spanned!(call.span()=> match (#a, #b) {
@@ -150,18 +133,12 @@ pub(in crate::trace) fn value_of_zip(call: &ExprMethodCall) -> Option<(&Expr, Ex
     Some((borrowed(a), pair))
 }
 
-/// `if let Some((x, y)) = a.zip(b)` as `if let Some(x) = a && let Some(y) = b`, or with both options in a tuple; and what `a`
-/// borrows.
+/// `if let Some((x, y)) = a.zip(b)` as `if let Some(x) = a && let Some(y) = b`; and what `a` borrows.
 pub(in crate::trace) fn condition_on_zip(condition: &syn::ExprLet) -> Option<(&Expr, Expr)> {
     let (a, b) = zipped(&condition.expr)?;
     let Pat::TupleStruct(some) = &*condition.pat else { return None };
     let (x, y) = pair(some.elems.first().filter(|_| some.path.is_ident("Some"))?)?;
-    let condition = if is_plain(b) {
-        parse_quote_spanned!(condition.span()=> let Some(#x) = #a && let Some(#y) = #b)
-    } else {
-        parse_quote_spanned!(condition.span()=> let (Some(#x), Some(#y)) = (#a, #b))
-    };
-    Some((borrowed(a), condition))
+    is_plain(b).then(|| (borrowed(a), parse_quote_spanned!(condition.span()=> let Some(#x) = #a && let Some(#y) = #b)))
 }
 
 /// Whether it is there already, so that it does not matter whether it is asked for.
@@ -182,8 +159,7 @@ fn is_plain(expr: &Expr) -> bool {
 fn is_pure(expr: &Expr) -> bool {
     match expr {
         Expr::Macro(list) if list.mac.path.is_ident("vec") => {
-            let items = list.mac.parse_body_with(Punctuated::<Expr, Token![,]>::parse_terminated);
-            items.is_ok_and(|items| items.iter().all(is_pure))
+            comma_operands(&list.mac).is_some_and(|items| items.iter().all(is_pure))
         }
         Expr::Array(array) => array.elems.iter().all(is_pure),
         Expr::Call(call) => matches!(&*call.func, Expr::Path(path) if is_new(path)) && call.args.is_empty(),

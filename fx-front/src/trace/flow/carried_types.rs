@@ -58,7 +58,7 @@ impl Tracer<'_> {
     }
 }
 
-/// A list of which nothing says what it may hold, an option that is `None`, and of which nothing says what it may hold, or a tuple with such a part.
+/// A list or an option that is `None`, of which nothing says what it may hold, or a tuple with such a part.
 pub(in crate::trace) fn is_open(value: &Val) -> bool {
     match value {
         Val::Lit(Arg::None, Ty::Option(inner)) => **inner == Ty::Unknown,

@@ -76,18 +76,15 @@ impl Tracer<'_> {
         owned: &[bool],
         span: Span,
     ) -> Option<Val> {
-        let (mut leaves, mut is_whole) = (value.leaves()?, true);
+        let leaves = value.leaves()?;
         let outer = std::mem::replace(&mut self.region, region);
-        for (leaf, _) in leaves.iter_mut().zip(owned).filter(|(_, owned)| **owned) {
-            let is_lent = leaf.ref_kind() == Some(RefKind::Value) && leaf.node().is_some_and(|id| self.is_lent(id));
-            if is_lent {
-                let own = self.own_copy(leaf, span);
-                is_whole &= own.is_some();
-                *leaf = own.unwrap_or(Val::Never);
-            }
-        }
+        let each = leaves.into_iter().zip(owned).map(|(leaf, &owned)| match leaf {
+            Val::Node(id, _, RefKind::Value) if owned && self.is_lent(id) => self.own_copy(&leaf, span),
+            leaf => Some(leaf),
+        });
+        let leaves: Option<Vec<Val>> = each.collect();
         self.region = outer;
-        is_whole.then(|| value.rebuild(&mut leaves.into_iter()))
+        Some(value.rebuild(&mut leaves?.into_iter()))
     }
 
     /// The value with each list that is written out as a `Vec`, where other branches have none but such lists.

@@ -3,12 +3,13 @@
 //! `self.fc` becomes `(*self_fc)`, `Self` the model's type, and a variable that can only be reached where it is a
 //! placeholder for that place.
 
-use crate::syntax::format_names;
 use std::collections::BTreeSet;
 
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::visit_mut::VisitMut;
+
+use crate::syntax::format_names;
 
 /// What opaque code mentions.
 #[derive(Default)]

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use quote::ToTokens;
-use syn::punctuated::Punctuated;
+use quote::quote;
 use syn::visit::Visit;
 use syn::visit_mut::VisitMut;
 
-use crate::syntax::{bound_names, is_compound, names_of};
+use crate::syntax::{bound_names, comma_operands, is_compound, names_of};
 
 /// The code with a second handle where it moves one of these tensors, which it has to hand back when it is done: variables
 /// by their names, parts of tuples by the variable's name and their positions (`x.0`).
@@ -61,21 +60,12 @@ impl<'ast> Visit<'ast> for Parts<'_> {
                 self.place(&assign.left);
                 self.visit_expr(&assign.right);
             }
-            syn::Expr::Macro(list) => {
-                // The visitor goes on to what does not live as long as the code.
-                let mut within = Parts { names: self.names, found: BTreeSet::new() };
-                items_of_vec(&list.mac).iter().flatten().for_each(|item| within.visit_expr(item));
-                self.found.append(&mut within.found);
+            syn::Expr::Macro(list) if list.mac.path.is_ident("vec") => {
+                comma_operands(&list.mac).iter().flatten().for_each(|item| self.visit_expr(item));
             }
             other => syn::visit::visit_expr(self, other),
         }
     }
-}
-
-/// The elements of `vec![a, b]`; none of another macro.
-fn items_of_vec(mac: &syn::Macro) -> Option<Punctuated<syn::Expr, syn::Token![,]>> {
-    let is_vec = mac.path.is_ident("vec");
-    is_vec.then(|| mac.parse_body_with(Punctuated::parse_terminated).ok()).flatten()
 }
 
 struct Handles(BTreeSet<String>);
@@ -177,10 +167,12 @@ impl VisitMut for Handles {
                 self.visit_expr_mut(&mut assign.right);
             }
             syn::Expr::Assign(assign) => self.visit_expr_mut(&mut assign.right),
-            syn::Expr::Macro(list) => {
-                if let Some(mut items) = items_of_vec(&list.mac) {
-                    items.iter_mut().for_each(|item| self.visit_expr_mut(item));
-                    list.mac.tokens = items.to_token_stream();
+            syn::Expr::Macro(list) if list.mac.path.is_ident("vec") => {
+                if let Some(mut items) = comma_operands(&list.mac) {
+                    for item in &mut items {
+                        self.visit_expr_mut(item);
+                    }
+                    list.mac.tokens = quote!(#(#items),*);
                 }
             }
             syn::Expr::Binary(binary) if is_compound(&binary.op) => {

@@ -155,27 +155,29 @@ pub(in crate::trace) fn moves_option(code: &syn::Expr, name: &str) -> bool {
     find.found
 }
 
+/// Returns whether the expression is the variable of that name.
+fn is_named<N: ?Sized>(name: &N, expr: &syn::Expr) -> bool
+where
+    syn::Ident: PartialEq<N>,
+{
+    matches!(peeled(expr), syn::Expr::Path(path) if path.path.is_ident(name))
+}
+
 struct Moves<'n> {
     name: &'n str,
     found: bool,
 }
 
-impl Moves<'_> {
-    fn is_it(&self, expr: &syn::Expr) -> bool {
-        matches!(peeled(expr), syn::Expr::Path(path) if path.path.is_ident(self.name))
-    }
-}
-
 impl<'ast> Visit<'ast> for Moves<'_> {
     fn visit_expr(&mut self, expr: &'ast syn::Expr) {
         match expr {
-            syn::Expr::Reference(borrowed) if self.is_it(&borrowed.expr) => {}
-            syn::Expr::MethodCall(call) if self.is_it(&call.receiver) => {
+            syn::Expr::Reference(borrowed) if is_named(self.name, &borrowed.expr) => {}
+            syn::Expr::MethodCall(call) if is_named(self.name, &call.receiver) => {
                 self.found |= takes_option(&call.method.to_string());
                 call.args.iter().for_each(|arg| self.visit_expr(arg));
             }
             other => {
-                self.found |= self.is_it(other);
+                self.found |= is_named(self.name, other);
                 syn::visit::visit_expr(self, other);
             }
         }
@@ -196,17 +198,13 @@ struct Find<'n> {
 }
 
 impl Find<'_> {
-    fn names_option(&self, expr: &syn::Expr) -> bool {
-        matches!(peeled(expr), syn::Expr::Path(path) if path.path.is_ident(self.name))
-    }
-
     /// Notes what is matched, or unwrapped: `&mut option` and `option.as_mut()`.
     fn matched(&mut self, subject: &syn::Expr) {
         self.found |= match peeled(subject) {
-            syn::Expr::Reference(borrowed) => borrowed.mutability.is_some() && self.names_option(&borrowed.expr),
+            syn::Expr::Reference(borrowed) => borrowed.mutability.is_some() && is_named(self.name, &borrowed.expr),
             syn::Expr::MethodCall(call) => {
                 let borrows = ["as_mut", "as_deref_mut", "borrow_mut"].iter().any(|name| call.method == name);
-                borrows && self.names_option(&call.receiver)
+                borrows && is_named(self.name, &call.receiver)
             }
             _ => false,
         };
@@ -229,7 +227,7 @@ impl<'ast> Visit<'ast> for Find<'_> {
         match method.as_str() {
             "unwrap" | "expect" => self.matched(&call.receiver),
             "as_mut" | "as_deref_mut" | "borrow_mut" | "get_or_insert_with" | "get_or_insert" => {
-                self.found |= self.writes == Writes::InAnyWay && self.names_option(&call.receiver);
+                self.found |= self.writes == Writes::InAnyWay && is_named(self.name, &call.receiver);
             }
             _ => {}
         }
@@ -238,7 +236,7 @@ impl<'ast> Visit<'ast> for Find<'_> {
 
     fn visit_expr_reference(&mut self, borrowed: &'ast syn::ExprReference) {
         let is_written = self.writes == Writes::InAnyWay && borrowed.mutability.is_some();
-        self.found |= is_written && self.names_option(&borrowed.expr);
+        self.found |= is_written && is_named(self.name, &borrowed.expr);
         syn::visit::visit_expr_reference(self, borrowed);
     }
 }
