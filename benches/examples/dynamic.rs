@@ -19,8 +19,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         let vs = nn::VarStore::new(Device::Cpu);
         let layer = nn::linear(vs.root(), input, output, nn::LinearConfig::default());
         let mut t = Tracer::new("layer");
+        t.file("src/net.rs");
         let xs = t.input("xs", true);
-        let ys = t.module("layer", &layer, &[&xs], "here:1");
+        let ys = t.module("layer", &layer, &[&xs], 1);
         let float = t.finish(&[&ys])?.freeze(&Freeze::new())?;
         let of_all = DynamicLinear::new(&layer, &QConfig::dynamic())?;
         let of_tokens = DynamicLinear::new(&layer, &QConfig::dynamic_per_token())?;

@@ -223,9 +223,9 @@ impl Model {
 }
 
 impl Model {
-    /// The model's graph on kernels of eight bits, calibrated on batches of this size if it has to be, and how long
-    /// calibration and freezing took.
-    pub fn quantized(&self, quantized: Quantized, batch: i64) -> Result<(Forward, Duration), Error> {
+    /// The model's graph on kernels of eight bits, calibrated on batches of this size if it has to be and frozen with these
+    /// options, and how long calibration and freezing took.
+    pub fn quantized(&self, quantized: Quantized, batch: i64, options: &Freeze) -> Result<(Forward, Duration), Error> {
         let (_vs, net) = self.load(Device::Cpu);
         let graph = net.graph()?;
         let start = Instant::now();
@@ -235,7 +235,7 @@ impl Model {
                 quantize_dynamic(&graph, &QConfigMapping::new().object_type("Linear", QConfig::dynamic()))?
             }
         };
-        Ok((frozen_graph(&int8, &Freeze::new())?, start.elapsed()))
+        Ok((frozen_graph(&int8, options)?, start.elapsed()))
     }
 
     /// What the codes of the model's values stand for.

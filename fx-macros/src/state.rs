@@ -41,22 +41,25 @@ enum Each {
 }
 
 impl Each {
-    /// Saves what the reference `at` leads to.
+    /// Saves what the reference `at` leads to: an expression.
     fn save(self, ty: &Type, at: &TokenStream) -> TokenStream {
         match self {
-            Each::State => quote!(::fx_runtime::frozen::State::save(#at, to)?;),
-            Each::Own => quote!((&&::fx_runtime::frozen::own::OfType::<#ty>::new()).save(#at, to)?;),
+            Each::State => quote!(::fx_runtime::frozen::State::save(#at, to)),
+            Each::Own => quote!((&&::fx_runtime::frozen::own::OfType::<#ty>::new()).save(#at, to)),
         }
     }
 
-    /// Saves the fields, each with its name, its type and the reference that leads to it.
+    /// Saves the fields, each with its name, its type and the reference that leads to it: the end of a block.
     fn save_fields(self, fields: &[(String, &Type, TokenStream)]) -> TokenStream {
         match self {
             Each::State if fields.len() > 1 => {
                 let parts = fields.iter().map(|(name, _, at)| quote!((#name, #at)));
-                quote!(to.fields(&[#(#parts),*])?;)
+                quote!(to.fields(&[#(#parts),*]))
             }
-            _ => fields.iter().map(|(name, ty, at)| self.save_field(name, ty, at)).collect(),
+            _ => {
+                let saves = fields.iter().map(|(name, ty, at)| self.save_field(name, ty, at));
+                quote!(#(#saves)* ::core::result::Result::Ok(()))
+            }
         }
     }
 
@@ -113,7 +116,6 @@ fn state(item: &DeriveInput, each: Each) -> syn::Result<TokenStream> {
             fn save(&self, to: &mut ::fx_runtime::frozen::Saver) -> ::fx_runtime::Result<()> {
                 #traits
                 #save
-                ::core::result::Result::Ok(())
             }
 
             #[inline]
@@ -252,7 +254,7 @@ mod tests {
                     init: Init,
                 }
             ),
-            &expect![[r#"
+            &expect![[r##"
                 #[automatically_derived]
                 #[allow(unused)]
                 impl<T> ::fx_runtime::frozen::State for Blocks<T>
@@ -261,8 +263,7 @@ mod tests {
                 {
                     #[inline]
                     fn save(&self, to: &mut ::fx_runtime::frozen::Saver) -> ::fx_runtime::Result<()> {
-                        to.fields(&[("conv1", &self.conv1), ("type", &self.r#type)])?;
-                        ::core::result::Result::Ok(())
+                        to.fields(&[("conv1", &self.conv1), ("type", &self.r#type)])
                     }
                     #[inline]
                     fn load(from: &mut ::fx_runtime::frozen::Loader) -> ::fx_runtime::Result<Self> {
@@ -274,7 +275,7 @@ mod tests {
                         })
                     }
                 }
-            "#]],
+            "##]],
         );
     }
 
@@ -288,7 +289,7 @@ mod tests {
                     Clamp(f64, f64),
                 }
             ),
-            &expect![[r#"
+            &expect![[r##"
                 #[automatically_derived]
                 #[allow(unused)]
                 impl ::fx_runtime::frozen::State for Act {
@@ -297,17 +298,17 @@ mod tests {
                         match self {
                             Self::Relu { .. } => {
                                 to.choose("Relu");
+                                ::core::result::Result::Ok(())
                             }
                             Self::LeakyRelu(inner) => {
                                 to.choose("LeakyRelu");
-                                ::fx_runtime::frozen::State::save(inner, to)?;
+                                ::fx_runtime::frozen::State::save(inner, to)
                             }
                             Self::Clamp { 0: field_0, 1: field_1, .. } => {
                                 to.choose("Clamp");
-                                to.fields(&[("0", field_0), ("1", field_1)])?;
+                                to.fields(&[("0", field_0), ("1", field_1)])
                             }
                         }
-                        ::core::result::Result::Ok(())
                     }
                     #[inline]
                     fn load(from: &mut ::fx_runtime::frozen::Loader) -> ::fx_runtime::Result<Self> {
@@ -329,7 +330,7 @@ mod tests {
                         }
                     }
                 }
-            "#]],
+            "##]],
         );
     }
 }

@@ -10,17 +10,16 @@ mod known;
 mod live;
 mod modules;
 mod part;
-mod place;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
 
-use fx_ir::{Code, Effect, Graph, Host, HostOp, ModuleScope, Node, NodeId, Op, OpId, Origin, Type};
+use fx_ir::{Code, Effect, Graph, Host, HostOp, ModuleScope, Node, NodeId, Op, OpId, Origin, Place, Type};
 
 use self::flow::{Choice, Open};
 pub use self::live::{Live, Otherwise, Probe};
 pub use self::modules::AsLayer;
-pub use self::place::SourceLine;
+pub use self::part::{AsTraced, Traced};
 #[doc(hidden)]
 pub use crate::node;
 pub use fx_ir::Arg;
@@ -28,36 +27,37 @@ pub use fx_ir::Arg;
 use crate::graph_module::GraphModule;
 use crate::{Error, Module};
 
-/// A node of the graph that a [`Tracer`] gathers, on a line: `node!(ys = t.call("add"; xs, zs; "src/net.rs:3"))`.
+/// A node of the graph that a [`Tracer`] gathers, on a line: `node!(ys = t.call("add"; xs, zs; 3))`.
 ///
 /// After what is called come its arguments, of host operations and control flow a type, behind a name if it is another,
-/// and the place.
+/// and the source line, 0 where none is known.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! node {
-    ($name:ident = $t:ident.call($op:expr; $($arg:expr),*; $place:expr)) => {
-        let $name = $t.call($op, &[$(&$arg),*], $place);
+    ($name:ident = $t:ident.call($op:expr; $($arg:expr),*; $line:expr)) => {
+        let $name = $t.call($op, &[$(&$arg),*], $line);
     };
-    ($name:ident = $t:ident.module($path:expr, $module:expr; $($arg:expr),*; $place:expr)) => {
+    ($name:ident = $t:ident.module($path:expr, $module:expr; $($arg:expr),*; $line:expr)) => {
         let $name = {
             use $crate::instance::AsLayer as _;
-            $t.module($path, ($module).as_layer(), &[$(&$arg),*], $place)
+            $t.module($path, ($module).as_layer(), &[$(&$arg),*], $line)
         };
     };
-    ($name:ident = $t:ident.host($op:expr, [$($word:expr),*]; $($arg:expr),*; $ty:expr; $place:expr)) => {
-        $crate::node!($name = $t.host($op, [$($word),*]; $($arg),*; stringify!($name), $ty; $place));
+    ($name:ident = $t:ident.host($op:expr, [$($word:expr),*]; $($arg:expr),*; $ty:expr; $line:expr)) => {
+        $crate::node!($name = $t.host($op, [$($word),*]; $($arg),*; stringify!($name), $ty; $line));
     };
-    ($name:ident = $t:ident.host($op:expr, [$($word:expr),*]; $($arg:expr),*; $label:expr, $ty:expr; $place:expr)) => {
-        let $name = $t.host(($op, &[$($word),*]), &[$(&$arg),*], ($label, $ty), $place);
+    ($name:ident = $t:ident.host($op:expr, [$($word:expr),*]; $($arg:expr),*; $label:expr, $ty:expr; $line:expr)) => {
+        let $name = $t.host(($op, &[$($word),*]), &[$(&$arg),*], ($label, $ty), $line);
     };
     ($($name:ident : $label:literal $ty:literal),+ = $t:ident.begin($of:ident)) => {
-        let [$($name),+] = $t.begin(&$of, [$(($label, $ty)),+]);
+        $t.begin(&$of, &[$(($label, $ty)),+]);
+        $(let $name = $t.param();)+
     };
-    ($name:ident = $t:ident.flow($op:expr, [$($head:expr),*]; $($arg:expr),*; $ty:expr; $place:expr)) => {
-        $crate::node!($name = $t.flow($op, [$($head),*]; $($arg),*; stringify!($name), $ty; $place));
+    ($name:ident = $t:ident.flow($op:expr, [$($head:expr),*]; $($arg:expr),*; $ty:expr; $line:expr)) => {
+        $crate::node!($name = $t.flow($op, [$($head),*]; $($arg),*; stringify!($name), $ty; $line));
     };
-    ($name:ident = $t:ident.flow($op:expr, [$($head:expr),*]; $($arg:expr),*; $label:expr, $ty:expr; $place:expr)) => {
-        let $name = $t.flow(($op, &[$($head),*]), &[$(&$arg),*], ($label, $ty), $place)?;
+    ($name:ident = $t:ident.flow($op:expr, [$($head:expr),*]; $($arg:expr),*; $label:expr, $ty:expr; $line:expr)) => {
+        let $name = $t.flow(($op, &[$($head),*]), &[$(&$arg),*], ($label, $ty), $line)?;
     };
 }
 
@@ -69,6 +69,8 @@ pub struct Tracer {
     places: HashMap<(usize, &'static str), Vec<String>>,
     /// The regions of control flow in which the walk is, outermost first.
     open: Vec<Open>,
+    /// The parameters of the region that was begun last, those first that have not been asked for.
+    params: VecDeque<Arg>,
     /// The control flow whose subject is known, by the node that stands for it.
     choices: HashMap<NodeId, Choice>,
     /// The path of the part whose nodes are listed, with a dot behind it; empty for the model itself.
@@ -101,6 +103,7 @@ impl Tracer {
             tensors: BTreeMap::new(),
             places: HashMap::new(),
             open: Vec::new(),
+            params: VecDeque::new(),
             choices: HashMap::new(),
             prefix: String::new(),
             around: Vec::new(),
@@ -113,9 +116,9 @@ impl Tracer {
 
     /// The same for a model, whose modules and tensors are named by the fields that they lie in, whatever the code that
     /// calls them names them.
-    pub fn of(name: &str, model: &impl Module) -> Tracer {
+    pub fn of(name: &str, model: &dyn Module) -> Tracer {
         let mut places: HashMap<(usize, &'static str), Vec<String>> = HashMap::new();
-        for (path, module) in model.named_modules() {
+        for (path, module) in crate::module::named_modules(model) {
             places.entry((address(module), module.type_name())).or_default().push(path);
         }
         for (path, tensor) in model.state_dict() {
@@ -133,17 +136,18 @@ impl Tracer {
         }
     }
 
-    fn push(&mut self, op: Op, args: Vec<Arg>, name: &str, ty: Type, place: impl SourceLine) -> Arg {
+    fn push(&mut self, op: Op, args: Vec<Arg>, name: &str, ty: Type, line: usize) -> Arg {
         if self.is_skipping() {
             return Arg::None;
         }
-        let (region, origin) = (self.region_of_nodes(), self.origin(place, name));
+        let (region, origin) = (self.region_of_nodes(), self.origin(line, name));
         let args = if self.choices.is_empty() { args } else { args.iter().map(|arg| self.resolve(arg)).collect() };
         Arg::Node(self.module.graph_mut().push(region, op, args, name, ty, origin))
     }
 
-    fn origin(&self, place: impl SourceLine, label: &str) -> Origin {
-        let origin = place.place(&self.file).map_or_else(Origin::default, |place| Origin::user(place, label));
+    fn origin(&self, line: usize, label: &str) -> Origin {
+        let place = (line > 0).then(|| Place { file: self.file.clone(), line });
+        let origin = place.map_or_else(Origin::default, |place| Origin::user(place, label));
         Origin { nn_module_stack: self.modules.clone(), ..origin }
     }
 
@@ -181,26 +185,20 @@ impl Tracer {
     }
 
     /// A call of an op.
-    pub fn call(&mut self, op: &str, args: &[&Arg], place: impl SourceLine) -> Arg {
+    pub fn call(&mut self, op: &str, args: &[&Arg], line: usize) -> Arg {
         match OpId::lookup(op) {
             Some(id) => {
                 let name = op.split('.').next().unwrap_or(op);
-                self.push(Op::Call(id), owned(args), name, id.result_type(), place)
+                self.push(Op::Call(id), owned(args), name, id.result_type(), line)
             }
-            None => self.code(op, args, (op, "?"), place),
+            None => self.code(op, args, (op, "?"), line),
         }
     }
 
     /// A host operation of that name, which carries these words.
     ///
     /// `name` is the node's, `ty` the type of its value.
-    pub fn host(
-        &mut self,
-        op: (&str, &[&str]),
-        args: &[&Arg],
-        (name, ty): (&str, &str),
-        place: impl SourceLine,
-    ) -> Arg {
+    pub fn host(&mut self, op: (&str, &[&str]), args: &[&Arg], (name, ty): (&str, &str), line: usize) -> Arg {
         match host_op(op.0, op.1) {
             Some(op) => {
                 let args = self.resolved(args);
@@ -208,9 +206,9 @@ impl Tracer {
                     return known;
                 }
                 let op = Op::Host(Host::with_effect(op, Effect::Io));
-                self.push(op, args, name, ty.parse().unwrap_or_default(), place)
+                self.push(op, args, name, ty.parse().unwrap_or_default(), line)
             }
-            None => self.code(op.0, args, (name, ty), place),
+            None => self.code(op.0, args, (name, ty), line),
         }
     }
 
@@ -218,7 +216,7 @@ impl Tracer {
     pub fn variable(&mut self, value: &Arg) -> Arg {
         if known::is_known(value) {
             let op = Op::Host(Host::with_effect(HostOp::Use, Effect::Io));
-            return self.push(op, vec![value.clone()], "variable", Type::Unknown, "");
+            return self.push(op, vec![value.clone()], "variable", Type::Unknown, 0);
         }
         value.clone()
     }
@@ -230,13 +228,13 @@ impl Tracer {
     }
 
     /// Code as the user wrote it.
-    pub fn code(&mut self, template: &str, args: &[&Arg], (name, ty): (&str, &str), place: impl SourceLine) -> Arg {
+    pub fn code(&mut self, template: &str, args: &[&Arg], (name, ty): (&str, &str), line: usize) -> Arg {
         let code = Code { effect: Effect::Io, ..Code::pure(template) };
-        self.push(Op::Rust(code), owned(args), name, ty.parse().unwrap_or_default(), place)
+        self.push(Op::Rust(code), owned(args), name, ty.parse().unwrap_or_default(), line)
     }
 
     /// A field of a value; of a struct that is made in this graph it is what the field was given.
-    pub fn field(&mut self, of: &Arg, name: &str, place: impl SourceLine) -> Arg {
+    pub fn field(&mut self, of: &Arg, name: &str, line: usize) -> Arg {
         let of = self.resolve(of);
         let made = of.node().map(|id| self.module.graph().node(id));
         if let Some(Node { op: Op::Host(Host { op: HostOp::Struct((_, fields)), .. }), args, .. }) = made
@@ -249,7 +247,7 @@ impl Tracer {
             vec![of],
             name,
             Type::Unknown,
-            place,
+            line,
         )
     }
 
@@ -269,7 +267,7 @@ impl Tracer {
             Some(Type::Tuple(parts)) => parts.get(position).cloned().unwrap_or_default(),
             _ => Type::Unknown,
         };
-        self.push(Op::TupleGet(position), vec![of], "getitem", ty, "")
+        self.push(Op::TupleGet(position), vec![of], "getitem", ty, 0)
     }
 
     /// The graph that yields these values.
@@ -277,7 +275,7 @@ impl Tracer {
     /// # Errors
     /// [`Error::Unsupported`] if the walk left a graph that the verifier refuses.
     pub fn finish(mut self, outputs: &[&Arg]) -> Result<GraphModule, Error> {
-        self.push(Op::Yield, owned(outputs), "output", Type::Unknown, "");
+        self.push(Op::Yield, owned(outputs), "output", Type::Unknown, 0);
         self.erase_choices();
         self.erase_unread_aggregates();
         match self.module.graph().lint() {

@@ -14,6 +14,7 @@ mod field;
 mod through;
 mod tree;
 
+pub(crate) use collect::modules as named_modules;
 pub use field::{Field, probe};
 pub use through::{SetTraining, Through};
 pub(crate) use tree::Tree;
@@ -139,7 +140,7 @@ pub trait Module {
     where
         Self: Sized,
     {
-        collect::modules(self)
+        named_modules(self)
     }
 
     /// The model as a tree, as Python prints one: each module with its type, the shapes of its parameters and its children.

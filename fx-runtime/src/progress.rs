@@ -35,7 +35,7 @@ static OBSERVER: RwLock<Option<Observer>> = RwLock::new(None);
 ///
 /// let mut t = Tracer::new("net");
 /// let xs = t.input("xs", true);
-/// let ys = t.call("relu", &[&xs], "src/net.rs:1");
+/// let ys = t.call("relu", &[&xs], 1);
 /// let net = t.finish(&[&ys])?;
 ///
 /// let told = Arc::new(Mutex::new(Vec::new()));

@@ -11,7 +11,7 @@ impl Custom {
     #[allow(warnings, clippy::all, clippy::pedantic)]
     pub fn graph_module(&self) -> ::fx_runtime::Result<::fx_runtime::GraphModule> {
         use ::fx_runtime::frozen::prelude::*;
-        use ::fx_runtime::instance::{Arg, Otherwise as _, Probe, node};
+        use ::fx_runtime::instance::{Arg, AsTraced as _, Otherwise as _, Probe, node};
         let mut t = ::fx_runtime::instance::Tracer::of("Custom", self);
         let xs_arg = t.input("xs", true);
         t.enter(0, "", "Custom");

@@ -38,7 +38,7 @@ impl Decoder {
         if let Some(form) = ::fx_runtime::quant::Form::quantized(
             &frame,
             options,
-            || self.graph_module(),
+            self,
         )? {
             return Ok(DecoderFrozen { form, frame });
         }

@@ -36,7 +36,7 @@ impl InPlace {
         if let Some(form) = ::fx_runtime::quant::Form::quantized(
             &frame,
             options,
-            || self.graph_module(),
+            self,
         )? {
             return Ok(InPlaceFrozen { form, frame });
         }

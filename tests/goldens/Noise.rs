@@ -34,7 +34,7 @@ impl Noise {
         if let Some(form) = ::fx_runtime::quant::Form::quantized(
             &frame,
             options,
-            || self.graph_module(),
+            self,
         )? {
             return Ok(NoiseFrozen { form, frame });
         }

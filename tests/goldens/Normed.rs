@@ -54,7 +54,7 @@ impl Normed {
         if let Some(form) = ::fx_runtime::quant::Form::quantized(
             &frame,
             options,
-            || self.graph_module(),
+            self,
         )? {
             return Ok(NormedFrozen { form, frame });
         }

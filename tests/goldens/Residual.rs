@@ -47,7 +47,7 @@ impl Residual {
         if let Some(form) = ::fx_runtime::quant::Form::quantized(
             &frame,
             options,
-            || self.graph_module(),
+            self,
         )? {
             return Ok(ResidualFrozen { form, frame });
         }

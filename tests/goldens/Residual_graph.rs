@@ -11,7 +11,7 @@ impl Residual {
     #[allow(warnings, clippy::all, clippy::pedantic)]
     pub fn graph_module(&self) -> ::fx_runtime::Result<::fx_runtime::GraphModule> {
         ::fx_runtime::instance::Tracer::of("Residual", self)
-            .listed(&[("xs", true)], 1, |t, args| self.fx_graph(t, args))
+            .listed(self, &[("xs", true)], 1)
     }
     /// The graph of a call in training, to be trained: code that asks for the mode has got `true` for an answer.
     #[inline]
@@ -19,20 +19,21 @@ impl Residual {
     pub fn train_graph_module(&self) -> ::fx_runtime::Result<::fx_runtime::GraphModule> {
         ::fx_runtime::instance::Tracer::of("Residual", self)
             .in_training()
-            .listed(&[("xs", true)], 1, |t, args| self.fx_graph(t, args))
+            .listed(self, &[("xs", true)], 1)
     }
-    /// The nodes of the graph, as a part of another.
-    #[doc(hidden)]
+}
+/// The nodes of the graph, also as a part of another.
+#[allow(warnings, clippy::all, clippy::pedantic)]
+impl ::fx_runtime::instance::Traced for Residual {
     #[inline]
-    #[allow(warnings, clippy::all, clippy::pedantic)]
-    pub fn fx_graph(
+    fn list(
         &self,
         t: &mut ::fx_runtime::instance::Tracer,
         args: &[&::fx_runtime::instance::Arg],
     ) -> ::fx_runtime::Result<::fx_runtime::instance::Arg> {
         use ::fx_runtime::frozen::prelude::*;
-        use ::fx_runtime::instance::{Arg, Otherwise as _, Probe, node};
-        let [xs_arg] = t.arguments(args)?;
+        use ::fx_runtime::instance::{Arg, AsTraced as _, Otherwise as _, Probe, node};
+        let xs_arg = t.argument(args, 0)?;
         t.enter(0, "", "Residual");
         t.file("src/residual.rs");
         node!(stem = t.module("stem", & self.stem; xs_arg; 88));
@@ -42,7 +43,7 @@ impl Residual {
         let mut ys_2 = ys.clone();
         for (turn1, block) in (self.blocks.iter()).enumerate() {
             let path = format!("blocks.{turn1}");
-            let ys_3 = t.within(&path, |t| block.fx_graph(t, &[&ys_2]))?;
+            let ys_3 = t.within(&path, block.as_traced(), &[&ys_2])?;
             ys_2 = ys_3.clone();
         }
         node!(

@@ -40,7 +40,7 @@ impl Tokens {
         if let Some(form) = ::fx_runtime::quant::Form::quantized(
             &frame,
             options,
-            || self.graph_module(),
+            self,
         )? {
             return Ok(TokensFrozen { form, frame });
         }

@@ -69,7 +69,7 @@ impl Whole<'_, '_> {
         let first = self.first();
         match first.unquantized() {
             None => format!(
-                "if let Some(form) = ::fx_runtime::quant::Form::quantized(&frame, options, || self.graph_module())? {{
+                "if let Some(form) = ::fx_runtime::quant::Form::quantized(&frame, options, self)? {{
                     return Ok({} {{ form, frame }});
                 }}",
                 first.frozen

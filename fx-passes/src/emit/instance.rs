@@ -260,7 +260,7 @@ impl<'e, 'a> Walk<'e, 'a> {
         let free: Vec<Arg> = free.map(bare).collect();
         is_listed.then(|| {
             let (model, path) = (self.writer.read(part).text, self.path(label));
-            format!("t.within({path}, |t| {model}.fx_graph(t, &[{}]))?", self.args(&free))
+            format!("t.within({path}, {model}.as_traced(), &[{}])?", self.args(&free))
         })
     }
 

@@ -10,10 +10,11 @@ fn net(p: &nn::Path<'_>) -> Result<GraphModule, Failure> {
     let conv = nn::conv2d(p / "conv", 3, 4, 3, nn::ConvConfig::default());
     let bn = nn::batch_norm2d(p / "bn", 4, nn::BatchNormConfig::default());
     let mut t = Tracer::new("Net");
+    t.file("src/net.rs");
     let xs = t.input("xs", true);
-    let ys = t.module("conv", &conv, &[&xs], "src/net.rs:1");
-    let ys = t.module("bn", &bn, &[&ys], "src/net.rs:2");
-    let ys = t.call("relu", &[&ys], "src/net.rs:3");
+    let ys = t.module("conv", &conv, &[&xs], 1);
+    let ys = t.module("bn", &bn, &[&ys], 2);
+    let ys = t.call("relu", &[&ys], 3);
     Ok(t.finish(&[&ys])?)
 }
 

@@ -72,7 +72,7 @@ impl Frame {
     /// # Errors
     ///
     /// [`Error::Unsupported`] when the device is not there, or the dtype is not a floating-point one.
-    pub fn new(name: &str, options: &Freeze, model: &impl Module) -> Result<Self, Error> {
+    pub fn new(name: &str, options: &Freeze, model: &dyn Module) -> Result<Self, Error> {
         let device = options.device.or_else(|| model.device()).unwrap_or(Device::Cpu);
         let (weights, own) = (model.state_dict(), model.kind());
         let mut floats = weights.iter().filter(|(_, weight)| weight.is_floating_point());

@@ -75,9 +75,10 @@ pub struct Divergence {
 ///
 /// let net = |factor: f64| {
 ///     let mut t = Tracer::new("net");
+///     t.file("src/net.rs");
 ///     let xs = t.input("xs", true);
-///     let ys = t.call("relu", &[&xs], "src/net.rs:1");
-///     let ys = t.call("mul.Scalar", &[&ys, &Arg::Float(factor)], "src/net.rs:2");
+///     let ys = t.call("relu", &[&xs], 1);
+///     let ys = t.call("mul.Scalar", &[&ys, &Arg::Float(factor)], 2);
 ///     t.finish(&[&ys])
 /// };
 /// let found = bisect(&net(2.0)?, &net(2.5)?, &[value(Tensor::from_slice(&[1.0, -3.0]))], Default::default())?;

@@ -25,8 +25,8 @@ impl GraphModule {
     /// let fc = nn::linear(vs.root(), 4, 3, nn::LinearConfig::default());
     /// let mut t = Tracer::new("net");
     /// let xs = t.input("xs", true);
-    /// let ys = t.module("fc", &fc, &[&xs], "src/net.rs:1");
-    /// let ys = t.call("relu", &[&ys], "src/net.rs:2");
+    /// let ys = t.module("fc", &fc, &[&xs], 1);
+    /// let ys = t.call("relu", &[&ys], 2);
     ///
     /// let folder = std::env::temp_dir().join(format!("classifier-{}", std::process::id()));
     /// t.finish(&[&ys])?.to_folder(&folder, "Classifier")?;

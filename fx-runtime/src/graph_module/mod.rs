@@ -11,8 +11,8 @@
 //! let fc = nn::linear(vs.root(), 4, 3, nn::LinearConfig::default());
 //! let mut t = Tracer::new("net");
 //! let xs = t.input("xs", true);
-//! let ys = t.module("fc", &fc, &[&xs], "src/net.rs:1");
-//! let ys = t.call("relu", &[&ys], "src/net.rs:2");
+//! let ys = t.module("fc", &fc, &[&xs], 1);
+//! let ys = t.call("relu", &[&ys], 2);
 //! let net: GraphModule = t.finish(&[&ys])?;
 //!
 //! let xs = Tensor::ones([2, 4], (Kind::Float, Device::Cpu));

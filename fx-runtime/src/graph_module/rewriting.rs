@@ -23,8 +23,8 @@ impl GraphModule {
     ///
     /// let mut t = Tracer::new("net");
     /// let xs = t.input("xs", true);
-    /// let ys = t.call("relu", &[&xs], "src/net.rs:1");
-    /// let ys = t.call("relu", &[&ys], "src/net.rs:2");
+    /// let ys = t.call("relu", &[&xs], 1);
+    /// let ys = t.call("relu", &[&ys], 2);
     /// let mut net = t.finish(&[&ys])?;
     /// let before: Graph = "graph p(x: tensor) { %a = relu(x) ; %b = relu(%a) ; yield %b }".parse().unwrap();
     /// let after: Graph = "graph r(x: tensor) { %a = relu(x) : tensor ; yield %a }".parse().unwrap();

@@ -35,7 +35,7 @@ impl GraphModule {
     /// let fc = nn::linear(vs.root(), 4, 3, nn::LinearConfig::default());
     /// let mut t = Tracer::new("net");
     /// let xs = t.input("xs", true);
-    /// let ys = t.module("fc", &fc, &[&xs], "src/net.rs:1");
+    /// let ys = t.module("fc", &fc, &[&xs], 1);
     /// let net = t.finish(&[&ys])?;
     ///
     /// let path = std::env::temp_dir().join(format!("net-{}.safetensors", std::process::id()));

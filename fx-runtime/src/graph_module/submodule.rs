@@ -32,6 +32,16 @@ pub trait Submodule {
         None
     }
 
+    /// A second handle on it, which shares its tensors.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotCloneable`] of a module whose handles are not to be had.
+    fn handle(&self) -> Result<Rc<dyn Submodule>> {
+        let what = self.module().map_or("a module", Module::type_name).to_owned();
+        Err(Error::NotCloneable { what })
+    }
+
     /// A copy of it in inference mode whose tensors are what `place` makes of its own; none of a module that cannot be copied.
     fn placed(&self, place: &mut Place<'_>) -> Option<Result<Rc<dyn Submodule>>> {
         let _ = place;
@@ -69,6 +79,10 @@ impl<L: Layer + 'static> Submodule for L {
 
     fn module(&self) -> Option<&dyn Module> {
         Some(self)
+    }
+
+    fn handle(&self) -> Result<Rc<dyn Submodule>> {
+        Ok(Rc::new(self.shallow_clone()?))
     }
 
     fn placed(&self, place: &mut Place<'_>) -> Option<Result<Rc<dyn Submodule>>> {
@@ -204,6 +218,10 @@ macro_rules! recurrent {
                     }
                     _ => None,
                 }
+            }
+
+            fn handle(&self) -> Result<Rc<dyn Submodule>> {
+                Ok(Rc::new(self.shallow_clone()?))
             }
 
             fn placed(&self, place: &mut Place<'_>) -> Option<Result<Rc<dyn Submodule>>> {

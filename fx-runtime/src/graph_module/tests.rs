@@ -23,11 +23,12 @@ fn net(vs: &nn::VarStore) -> (nn::Linear, Tensor, GraphModule) {
     let fc = nn::linear(vs.root() / "fc", 4, 3, nn::LinearConfig::default());
     let gain = vs.root().var("gain", &[3], nn::Init::Const(0.5));
     let mut t = Tracer::new("Net");
+    t.file("src/net.rs");
     let xs = t.input("xs", true);
-    let ys = t.module("fc", &fc, &[&xs], "src/net.rs:4");
-    let ys = t.call("relu", &[&ys], "src/net.rs:5");
+    let ys = t.module("fc", &fc, &[&xs], 4);
+    let ys = t.call("relu", &[&ys], 5);
     let gained = t.tensor("gain", &gain);
-    let ys = t.call("add", &[&ys, &gained], "src/net.rs:6");
+    let ys = t.call("add", &[&ys, &gained], 6);
     let module = t.finish(&[&ys]).unwrap();
     (fc, gain, module)
 }
@@ -154,12 +155,13 @@ fn operations_are_counted_as_pytorch_counts_them() {
         nn::conv_transpose2d(vs.root() / "up", 6, 4, 2, nn::ConvTransposeConfig { stride: 2, ..Default::default() });
     let fc = nn::linear(vs.root() / "fc", 8, 5, nn::LinearConfig::default());
     let mut t = Tracer::new("Net");
+    t.file("src/net.rs");
     let xs = t.input("xs", true);
-    let ys = t.module("conv", &conv, &[&xs], "");
-    let ys = t.module("up", &up, &[&ys], "");
-    let ys = t.module("fc", &fc, &[&ys], "");
-    let zs = t.call("transpose", &[&ys, &Arg::Int(2), &Arg::Int(3)], "");
-    let ys = t.call("matmul", &[&ys, &zs], "");
+    let ys = t.module("conv", &conv, &[&xs], 0);
+    let ys = t.module("up", &up, &[&ys], 0);
+    let ys = t.module("fc", &fc, &[&ys], 0);
+    let zs = t.call("transpose", &[&ys, &Arg::Int(2), &Arg::Int(3)], 0);
+    let ys = t.call("matmul", &[&ys, &zs], 0);
     let mut module = t.finish(&[&ys]).unwrap();
     module.propagate_shapes(&[value(randn(&[3, 4, 8, 8]))]).unwrap();
     let costs = module.costs();
@@ -176,9 +178,10 @@ fn operations_are_counted_as_pytorch_counts_them() {
 #[test]
 fn a_profile_accounts_for_the_time_of_a_run() {
     let mut t = Tracer::new("Net");
+    t.file("src/net.rs");
     let xs = t.input("xs", true);
-    let ys = t.call("matmul", &[&xs, &xs], "src/net.rs:1");
-    let ys = t.call("relu", &[&ys], "src/net.rs:2");
+    let ys = t.call("matmul", &[&xs, &xs], 1);
+    let ys = t.call("relu", &[&ys], 2);
     let module = t.finish(&[&ys]).unwrap();
     let profile = module.profile(&[value(randn(&[800, 800]))], 2, 5).unwrap();
     assert_eq!(profile.nodes.iter().map(|node| (node.name.as_str(), node.calls)).next(), Some(("matmul", 5)));
@@ -193,9 +196,10 @@ fn a_profile_accounts_for_the_time_of_a_run() {
 #[test]
 fn a_replacement_that_shares_memory_is_refused_aloud() {
     let mut t = Tracer::new("net");
+    t.file("src/net.rs");
     let xs = t.input("xs", true);
-    let ys = t.call("neg", &[&xs], "src/net.rs:1");
-    let ys = t.call("neg", &[&ys], "src/net.rs:2");
+    let ys = t.call("neg", &[&xs], 1);
+    let ys = t.call("neg", &[&ys], 2);
     let mut net = t.finish(&[&ys]).unwrap();
     // Twice negated is a tensor of its own, which the caller may write to; the input is not.
     let before: Graph = "graph p(x: tensor) { %a = neg(x) ; %b = neg(%a) ; yield %b }".parse().unwrap();

@@ -22,7 +22,7 @@ impl GraphModule {
     ///
     /// let mut t = Tracer::new("net");
     /// let xs = t.input("xs", true);
-    /// let ys = t.call("relu", &[&xs], "src/net.rs:1");
+    /// let ys = t.call("relu", &[&xs], 1);
     /// let trace = t.finish(&[&ys])?.profile_trace(&[value(Tensor::from(1.0))], 1, 3)?;
     /// assert_eq!((trace.name(&trace.events[0]), trace.iterations().len()), ("aten::relu", 3));
     /// # let folder = std::env::temp_dir().join(format!("fx-trace-{}", std::process::id()));

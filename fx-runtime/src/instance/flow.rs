@@ -2,8 +2,8 @@
 
 use fx_ir::{Arg, HostOp, Node, NodeId, Op, RegionId, Type};
 
+use super::Tracer;
 use super::known::{answer, decided, handed_on};
-use super::{SourceLine, Tracer};
 use crate::Error;
 
 /// A region whose nodes are being listed.
@@ -41,7 +41,7 @@ impl Tracer {
         (opcode, heads): (&str, &[&str]),
         args: &[&Arg],
         (name, ty): (&str, &str),
-        place: impl SourceLine,
+        line: usize,
     ) -> Result<Arg, Error> {
         let unread = |head: &str| Error::Unsupported {
             what: format!("the pattern `{head}`, which is a fault of fx"),
@@ -58,37 +58,47 @@ impl Tracer {
         };
         let args = self.resolved(args);
         let choice = args.first().and_then(|subject| decided(&op, &self.seen(subject)));
-        let flow = self.push(op, args, name, ty.parse().unwrap_or_default(), place);
+        let flow = self.push(op, args, name, ty.parse().unwrap_or_default(), line);
         if let (Some((taken, params)), Some(id)) = (choice, flow.node()) {
             self.choices.insert(id, Choice { begun: 0, taken, params, outputs: Vec::new() });
         }
         Ok(flow)
     }
 
-    /// Begins the next region of such a node; what is listed up to [`Tracer::end`] is in it. Yields its parameters, of
-    /// these names and types.
-    pub fn begin<const N: usize>(&mut self, of: &Arg, params: [(&str, &str); N]) -> [Arg; N] {
+    /// Begins the next region of such a node, with parameters of these names and types, which [`Tracer::param`] yields; what
+    /// is listed up to [`Tracer::end`] is in it.
+    pub fn begin(&mut self, of: &Arg, params: &[(&str, &str)]) {
+        self.params = self.opened(of, params).into();
+    }
+
+    /// The next parameter of the region that was begun last.
+    pub fn param(&mut self) -> Arg {
+        self.params.pop_front().unwrap_or(Arg::None)
+    }
+
+    /// Begins a region, and yields its parameters; none where nothing is listed.
+    fn opened(&mut self, of: &Arg, params: &[(&str, &str)]) -> Vec<Arg> {
         let Some(owner) = of.node() else {
             self.open.push(Open::Skipped);
-            return params.map(|_| Arg::None);
+            return Vec::new();
         };
         if let Some(choice) = self.choices.get_mut(&owner) {
             choice.begun += 1;
             if choice.begun != choice.taken + 1 {
                 self.open.push(Open::Skipped);
-                return params.map(|_| Arg::None);
+                return Vec::new();
             }
             self.open.push(Open::Taken(owner));
-            let mut values = std::mem::take(&mut choice.params).into_iter();
-            return params.map(|_| values.next().unwrap_or(Arg::None));
+            return std::mem::take(&mut choice.params);
         }
         let region = self.module.graph_mut().add_region_to(owner);
         let origin = self.module.graph().node(owner).origin.clone();
         self.open.push(Open::Region(owner, region));
-        params.map(|(name, ty)| {
+        let param = |(name, ty): &(&str, &str)| {
             let ty = ty.parse().unwrap_or_default();
             Arg::Node(self.module.graph_mut().add_param(region, name, ty, origin.clone()))
-        })
+        };
+        params.iter().map(param).collect()
     }
 
     /// Ends the region that was begun last, which hands over these values.
@@ -100,7 +110,7 @@ impl Tracer {
                     choice.outputs = outputs;
                 }
             }
-            _ => _ = self.push(Op::Yield, outputs, "yield", Type::Unknown, ""),
+            _ => _ = self.push(Op::Yield, outputs, "yield", Type::Unknown, 0),
         }
         self.open.pop();
     }

@@ -6,50 +6,64 @@ use super::Tracer;
 use crate::Error;
 use crate::graph_module::GraphModule;
 
-impl Tracer {
-    /// The nodes that `list` adds for the part of the model that lies at `path`.
+/// A model whose code lists the nodes of its graph, also as a part of another model's.
+pub trait Traced {
+    /// Adds the nodes of a call with these arguments; yields its result.
     ///
     /// # Errors
-    /// Those of `list`.
-    pub fn within(&mut self, path: &str, list: impl FnOnce(&mut Tracer) -> Result<Arg, Error>) -> Result<Arg, Error> {
+    /// [`Error::Unsupported`], which is a fault of fx.
+    fn list(&self, t: &mut Tracer, args: &[&Arg]) -> Result<Arg, Error>;
+}
+
+/// A model, however many pointers it lies behind: a call of the method looks through them.
+pub trait AsTraced: Traced {
+    /// The model itself.
+    fn as_traced(&self) -> &dyn Traced;
+}
+
+impl<M: Traced> AsTraced for M {
+    fn as_traced(&self) -> &dyn Traced {
+        self
+    }
+}
+
+impl Tracer {
+    /// The nodes of a call of the part of the model that lies at `path`.
+    ///
+    /// # Errors
+    /// Those of [`Traced::list`].
+    pub fn within(&mut self, path: &str, part: &dyn Traced, args: &[&Arg]) -> Result<Arg, Error> {
         let outer = self.prefix.clone();
         if !path.is_empty() {
             self.prefix = format!("{outer}{path}.");
         }
         let around = std::mem::replace(&mut self.around, self.modules.clone());
         let file = self.file.clone();
-        let result = list(self);
+        let result = part.list(self, args);
         self.file = file;
         self.prefix = outer;
         self.modules = std::mem::replace(&mut self.around, around);
         result
     }
 
-    /// The arguments of a part that takes this many.
+    /// One of the arguments of a part.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] if it is given another number of them.
-    pub fn arguments<const N: usize>(&self, args: &[&Arg]) -> Result<[Arg; N], Error> {
-        let given: Vec<Arg> = args.iter().map(|&arg| arg.clone()).collect();
-        given.try_into().map_err(|_| {
+    /// [`Error::Unsupported`] if it is given fewer of them.
+    pub fn argument(&self, args: &[&Arg], position: usize) -> Result<Arg, Error> {
+        args.get(position).map(|&arg| arg.clone()).ok_or_else(|| {
             let what = format!("a part at `{}` with {} arguments, which is a fault of fx", self.prefix, args.len());
             Error::Unsupported { what, help: "please report it with the model's source".to_owned() }
         })
     }
 
-    /// The graph of a model whose nodes `list` adds: of inputs of these names, each with whether it is a tensor, to that many
-    /// results.
+    /// The graph of a model: of inputs of these names, each with whether it is a tensor, to that many results.
     ///
     /// # Errors
-    /// Those of `list` and of [`finish`](Tracer::finish).
-    pub fn listed(
-        mut self,
-        inputs: &[(&str, bool)],
-        results: usize,
-        list: impl FnOnce(&mut Tracer, &[&Arg]) -> Result<Arg, Error>,
-    ) -> Result<GraphModule, Error> {
+    /// Those of [`Traced::list`] and of [`finish`](Tracer::finish).
+    pub fn listed(mut self, model: &dyn Traced, inputs: &[(&str, bool)], results: usize) -> Result<GraphModule, Error> {
         let inputs: Vec<Arg> = inputs.iter().map(|&(name, is_tensor)| self.input(name, is_tensor)).collect();
-        let result = list(&mut self, &inputs.iter().collect::<Vec<_>>())?;
+        let result = model.list(&mut self, &inputs.iter().collect::<Vec<_>>())?;
         let results = match results {
             1 => vec![result],
             count => (0..count).map(|position| self.part(&result, position)).collect(),

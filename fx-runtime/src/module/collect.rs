@@ -69,7 +69,7 @@ impl<'a> Visitor<'a> for Own<'a> {
 }
 
 /// The root under the empty name and all modules below it, parents first.
-pub(super) fn modules(root: &dyn Module) -> Vec<(String, &dyn Module)> {
+pub(crate) fn modules(root: &dyn Module) -> Vec<(String, &dyn Module)> {
     let mut found = vec![(String::new(), root)];
     collect_modules(root, "", &mut found);
     found

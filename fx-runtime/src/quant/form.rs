@@ -65,21 +65,22 @@ impl<K> Form<K> {
     ///
     /// [`Error::Quantization`] if they are another graph's; [`Error::Unsupported`] on the CPU in another dtype than f32, and
     /// where the graph has a part that threads cannot share.
-    pub fn quantized(
-        frame: &Frame,
-        options: &Freeze,
-        graph: impl FnOnce() -> Result<GraphModule>,
-    ) -> Result<Option<Self>> {
-        let Some(qparams) = &options.qparams else { return Ok(None) };
-        let float = Freeze { qparams: None, ..options.clone() };
-        let rounded = if frame.device() == Device::Cpu {
-            check_frame(frame)?;
-            quantize(&graph()?, qparams)?
-        } else {
-            simulated(&graph()?, qparams)?
-        };
-        Ok(Some(Self::Quantized(rounded.freeze(&float)?.shared()?)))
+    pub fn quantized(frame: &Frame, options: &Freeze, model: &dyn Quantizable) -> Result<Option<Self>> {
+        Ok(on_codes(frame, options, model)?.map(Self::Quantized))
     }
+}
+
+/// The graph on codes, if the options have parameters for it.
+fn on_codes(frame: &Frame, options: &Freeze, model: &dyn Quantizable) -> Result<Option<SharedGraph>> {
+    let Some(qparams) = &options.qparams else { return Ok(None) };
+    let float = Freeze { qparams: None, ..options.clone() };
+    let rounded = if frame.device() == Device::Cpu {
+        check_frame(frame)?;
+        quantize(&model.quantizable_graph()?, qparams)?
+    } else {
+        simulated(&model.quantizable_graph()?, qparams)?
+    };
+    Ok(Some(rounded.freeze(&float)?.shared()?))
 }
 
 fn check_frame(frame: &Frame) -> Result<()> {

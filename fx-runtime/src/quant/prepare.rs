@@ -41,7 +41,7 @@ pub struct Prepared {
 /// let fc = nn::linear(vs.root(), 4, 3, nn::LinearConfig::default());
 /// let mut t = Tracer::new("net");
 /// let xs = t.input("xs", true);
-/// let ys = t.module("fc", &fc, &[&xs], "src/net.rs:1");
+/// let ys = t.module("fc", &fc, &[&xs], 1);
 /// let net: GraphModule = t.finish(&[&ys])?;
 ///
 /// let mut observed = prepare(&net, &QConfigMapping::for_engine(QEngine::Onednn), QEngine::Onednn)?;

@@ -44,9 +44,10 @@ mod tests {
         let [first, second] =
             ["first", "second"].map(|name| nn::linear(vs.root() / name, 64, 64, nn::LinearConfig::default()));
         let mut t = Tracer::new("net");
+        t.file("src/net.rs");
         let xs = t.input("xs", true);
-        let hidden = t.module("first", &first, &[&xs], "src/net.rs:1");
-        let ys = t.module("second", &second, &[&hidden], "src/net.rs:2");
+        let hidden = t.module("first", &first, &[&xs], 1);
+        let ys = t.module("second", &second, &[&hidden], 2);
         let net: GraphModule = t.finish(&[&ys])?;
         let xs = Tensor::randn([8, 64], (Kind::Float, Device::Cpu));
         // The second layer stays in floats, so that its result is no site.

@@ -61,7 +61,7 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Writes a frozen model to `path`; `graph` names the graph that its type was generated from.
 ///
 /// The file appears when it is complete: until then it has another name in the same folder.
-pub fn save(model: &impl State, frame: &Frame, graph: &str, path: &Path) -> Result<()> {
+pub fn save(model: &dyn State, frame: &Frame, graph: &str, path: &Path) -> Result<()> {
     let mut saver = Saver::default();
     model.save(&mut saver)?;
     if !saver.refused().is_empty() {
@@ -81,6 +81,22 @@ pub fn save(model: &impl State, frame: &Frame, graph: &str, path: &Path) -> Resu
 /// Reads a frozen model from `path`; `name` is the model's type, `graph` the graph that the frozen type was generated
 /// from.
 pub fn load<M: State>(name: &'static str, graph: &str, path: &Path, options: &Freeze) -> Result<M> {
+    let mut model = None;
+    load_file(name, graph, path, options, &mut |from| {
+        model = Some(M::load(from)?);
+        Ok(())
+    })?;
+    model.ok_or_else(|| Error::Refused(format!("`{name}` was not loaded")))
+}
+
+/// Hands a file of a frozen model to `load`.
+fn load_file(
+    name: &'static str,
+    graph: &str,
+    path: &Path,
+    options: &Freeze,
+    load: &mut dyn FnMut(&mut Loader) -> Result<()>,
+) -> Result<()> {
     let file = File::open(path)?;
     file.check_origin(VERSION, graph)?;
     file.check_tensors()?;
@@ -88,9 +104,8 @@ pub fn load<M: State>(name: &'static str, graph: &str, path: &Path, options: &Fr
     let _no_grad = tch::no_grad_guard();
     let _task = Task::begin("load", 0);
     let mut from = Loader::new(frame.handle(), file);
-    let model = M::load(&mut from)?;
-    from.finish()?;
-    Ok(model)
+    load(&mut from)?;
+    from.finish()
 }
 
 /// What the file of a graph of a live model says that it was saved from.

@@ -13,11 +13,12 @@ fn net(vs: &nn::VarStore) -> Result<GraphModule> {
     let conv1 = nn::conv2d(vs.root() / "conv1", 8, 16, 3, config);
     let conv2 = nn::conv2d(vs.root() / "conv2", 16, 8, 3, config);
     let mut t = Tracer::new("net");
+    t.file("src/net.rs");
     let xs = t.input("xs", true);
-    let ys = t.module("conv1", &conv1, &[&xs], "src/net.rs:1");
-    let ys = t.call("relu", &[&ys], "src/net.rs:2");
-    let ys = t.module("conv2", &conv2, &[&ys], "src/net.rs:3");
-    let ys = t.call("flatten", &[&ys, &Arg::Int(1), &Arg::Int(-1)], "src/net.rs:4");
+    let ys = t.module("conv1", &conv1, &[&xs], 1);
+    let ys = t.call("relu", &[&ys], 2);
+    let ys = t.module("conv2", &conv2, &[&ys], 3);
+    let ys = t.call("flatten", &[&ys, &Arg::Int(1), &Arg::Int(-1)], 4);
     t.finish(&[&ys])
 }
 

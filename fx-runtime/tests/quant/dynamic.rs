@@ -145,11 +145,12 @@ fn other_dtypes_no_rows_and_faults() -> Result<()> {
 /// Two linear layers around an activation.
 fn net() -> Result<GraphModule> {
     let mut t = Tracer::new("net");
+    t.file("src/net.rs");
     let xs = t.input("xs", true);
-    let ys = t.module("fc1", &layer(), &[&xs], "src/net.rs:1");
-    let ys = t.call("relu", &[&ys], "src/net.rs:2");
+    let ys = t.module("fc1", &layer(), &[&xs], 1);
+    let ys = t.call("relu", &[&ys], 2);
     let fc2 = nn::Linear { ws: batch("fc2.weight", &[4, 6], 1.0, 0.0), bs: None };
-    let ys = t.module("fc2", &fc2, &[&ys], "src/net.rs:3");
+    let ys = t.module("fc2", &fc2, &[&ys], 3);
     t.finish(&[&ys])
 }
 
@@ -254,8 +255,9 @@ fn recurrent_layers_of_a_graph_are_replaced() -> Result<()> {
     let vs = nn::VarStore::new(Device::Cpu);
     let gru = nn::gru(vs.root() / "gru", 20, 12, nn::RNNConfig::default());
     let mut t = Tracer::new("net");
+    t.file("src/net.rs");
     let xs = t.input("xs", true);
-    let ys = t.recurrent("gru", &gru, "(tensor, ?)", &[&xs], "src/net.rs:1");
+    let ys = t.recurrent("gru", &gru, "(tensor, ?)", &[&xs], 1);
     let net = t.finish(&[&ys])?;
     let quantized = quantize_dynamic(&net, &QConfigMapping::new().object_type("GRU", QConfig::dynamic()))?;
     let xs = Tensor::randn([2, 4, 20], (Kind::Float, Device::Cpu));

@@ -17,14 +17,15 @@ fn net() -> Result<GraphModule> {
     let fc1 = nn::linear(&root / "fc1", 4, 4, nn::LinearConfig::default());
     let fc2 = nn::linear(&root / "fc2", 4, 4, nn::LinearConfig::default());
     let mut t = Tracer::new("net");
+    t.file("src/net.rs");
     let xs = t.input("xs", true);
     t.enter(0, "", "Net");
-    let hidden = t.module("block.fc1", &fc1, &[&xs], "src/net.rs:1");
-    let hidden = t.call("relu", &[&hidden], "src/net.rs:2");
-    let ys = t.module("block.fc2", &fc2, &[&hidden], "src/net.rs:3");
-    let ys = t.call("add", &[&ys, &hidden], "src/net.rs:4");
-    let ys = t.call("flatten", &[&ys, &Arg::Int(0), &Arg::Int(-1)], "src/net.rs:5");
-    let ys = t.call("sigmoid", &[&ys], "src/net.rs:6");
+    let hidden = t.module("block.fc1", &fc1, &[&xs], 1);
+    let hidden = t.call("relu", &[&hidden], 2);
+    let ys = t.module("block.fc2", &fc2, &[&hidden], 3);
+    let ys = t.call("add", &[&ys, &hidden], 4);
+    let ys = t.call("flatten", &[&ys, &Arg::Int(0), &Arg::Int(-1)], 5);
+    let ys = t.call("sigmoid", &[&ys], 6);
     t.finish(&[&ys])
 }
 
@@ -123,8 +124,9 @@ fn unseen_sites_and_training_are_told() -> Result<()> {
     let vs = nn::VarStore::new(Device::Cpu);
     let norm = nn::batch_norm1d(vs.root(), 4, nn::BatchNormConfig::default());
     let mut t = Tracer::new("net");
+    t.file("src/net.rs");
     let xs = t.input("xs", true);
-    let ys = t.module("norm", &norm, &[&xs], "src/net.rs:1");
+    let ys = t.module("norm", &norm, &[&xs], 1);
     let net = t.finish(&[&ys])?;
     net.train();
     let message = prepare(&net, &default(), QEngine::Onednn).expect_err("training").to_string();

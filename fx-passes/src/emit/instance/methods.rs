@@ -1,7 +1,5 @@
 //! The methods around the nodes: `graph()`, and the listing of a part for the graph of what holds it.
 
-use std::fmt::Write as _;
-
 use fx_ir::Arg;
 
 use super::{ModeUses, Walk};
@@ -9,29 +7,29 @@ use crate::emit::{Emitter, PartNames, QUIET, names::identifier};
 
 /// `graph()` of the model, or `name_graph()` of a free function and of any entry but the first.
 ///
-/// A model that is a part of others has its nodes in a function of its own, which these call.
+/// A model that is a part of others implements `Traced`, by which these list its nodes.
 ///
-/// One that is listed for both modes has such a function too, and `train_graph_module()` beside it.
+/// One that is listed for both modes does so too, and has `train_graph_module()` beside it.
 pub(in crate::emit) fn emit(emitter: &Emitter<'_>, parts: &PartNames, modes: Option<&ModeUses>) -> String {
     let traced = emitter.traced;
     let (name, title) = (&traced.signature.name, &traced.graph.name);
     let Some(owner) = traced.model else {
-        let code = whole(emitter, parts, None, false);
+        let code = whole(emitter, parts, false, false);
         return functions(&format!("{}_graph", identifier(title)), None, &code);
     };
     let method = if emitter.is_first() { "graph".to_owned() } else { format!("{}_graph", identifier(name)) };
     let path = emitter.index.structs[owner].path();
-    let part = Some("fx_graph").filter(|_| modes.is_some() || parts.contains(&(path, name.clone())));
-    let mut methods = String::new();
+    let is_part = modes.is_some() || parts.contains(&(path, name.clone()));
+    let (mut methods, mut listing) = (String::new(), String::new());
     let is_taken = [&method, &format!("{method}_module")].into_iter().any(|name| emitter.entries.contains(name));
     if !is_taken {
-        let code = whole(emitter, parts, part, false);
+        let code = whole(emitter, parts, is_part, false);
         methods = functions(&method, Some("self"), &code);
     }
     if modes.is_some() {
-        methods += &in_training(emitter, parts, part);
+        methods += &in_training(emitter, parts, is_part);
     }
-    if let Some(part) = part {
+    if is_part {
         let mut walk = Walk::new(emitter, parts, modes);
         let inputs = walk.names_of_inputs();
         let given = walk.free_inputs().into_iter().zip(&inputs);
@@ -43,26 +41,32 @@ pub(in crate::emit) fn emit(emitter: &Emitter<'_>, parts: &PartNames, modes: Opt
         } else {
             format!("Arg::list(&[{}])", outputs.join(", "))
         };
-        // Writing to a string cannot fail.
-        let _ = write!(
-            methods,
-            "/// The nodes of the graph, as a part of another.
-            #[doc(hidden)] #[inline] {QUIET}
-            pub fn {part}(&self, t: &mut ::fx_runtime::instance::Tracer, args: &[&::fx_runtime::instance::Arg])
-                -> ::fx_runtime::Result<::fx_runtime::instance::Arg> {{
-                {USES}
-                let [{}] = t.arguments(args)?;
-                {variables}
-                {lines}
-                Ok({outputs})
+        let arguments: String = inputs
+            .iter()
+            .enumerate()
+            .map(|(position, name)| format!("let {name} = t.argument(args, {position})?;"))
+            .collect();
+        listing = format!(
+            "/// The nodes of the graph, also as a part of another.
+            {QUIET}
+            impl ::fx_runtime::instance::Traced for {} {{
+                #[inline]
+                fn list(&self, t: &mut ::fx_runtime::instance::Tracer, args: &[&::fx_runtime::instance::Arg])
+                    -> ::fx_runtime::Result<::fx_runtime::instance::Arg> {{
+                    {USES}
+                    {arguments}
+                    {}
+                    {lines}
+                    Ok({outputs})
+                }}
             }}\n",
-            inputs.join(", "),
-            variables = variables.concat()
+            emitter.owner(),
+            variables.concat()
         );
     }
     let owner = emitter.owner();
     let quantizable = if is_taken || !emitter.is_first() { String::new() } else { quantizable(&owner) };
-    format!("impl {owner} {{ {methods} }}\n{quantizable}")
+    format!("impl {owner} {{ {methods} }}\n{listing}{quantizable}")
 }
 
 /// The impl by which quantization finds the graph.
@@ -81,7 +85,7 @@ pub(in crate::emit) fn emit_in_training(emitter: &Emitter<'_>) -> String {
     if !signature.params.iter().any(|param| param.mode.is_some() && param.fixed == Some(Arg::Bool(true))) {
         return String::new();
     }
-    let function = in_training(emitter, &PartNames::new(), None);
+    let function = in_training(emitter, &PartNames::new(), false);
     match emitter.traced.model {
         Some(_) if !function.is_empty() => format!("impl {} {{ {function} }}\n", emitter.owner()),
         _ => function,
@@ -89,7 +93,7 @@ pub(in crate::emit) fn emit_in_training(emitter: &Emitter<'_>) -> String {
 }
 
 /// The function that yields the graph of a call in training; empty where the model has one of its name.
-fn in_training(emitter: &Emitter<'_>, parts: &PartNames, part: Option<&str>) -> String {
+fn in_training(emitter: &Emitter<'_>, parts: &PartNames, is_part: bool) -> String {
     let signature = &emitter.traced.signature;
     let of_entry = |name: &str| format!("{}_train_graph_module", identifier(name));
     let (name, taken) = match emitter.traced.model {
@@ -100,7 +104,7 @@ fn in_training(emitter: &Emitter<'_>, parts: &PartNames, part: Option<&str>) -> 
     if emitter.entries.contains(&name) {
         return String::new();
     }
-    let code = whole(emitter, parts, part, part.is_some());
+    let code = whole(emitter, parts, is_part, is_part);
     format!(
         "/// The graph of a call in training, to be trained: code that asks for the mode has got `true` for an answer.
         #[inline] {QUIET} pub fn {name}({taken}) -> ::fx_runtime::Result<::fx_runtime::GraphModule> {{ {code} }}\n"
@@ -121,12 +125,11 @@ fn functions(name: &str, receiver: Option<&str>, code: &str) -> String {
 }
 
 /// What the code of an instance graph is written with.
-const USES: &str =
-    "use ::fx_runtime::frozen::prelude::*;\nuse ::fx_runtime::instance::{Arg, Otherwise as _, Probe, node};\n";
+const USES: &str = "use ::fx_runtime::frozen::prelude::*;\nuse ::fx_runtime::instance::{Arg, AsTraced as _, Otherwise as _, Probe, node};\n";
 
-/// The body of the function that builds the whole graph, by way of the function `part` if there is one, which asks the
-/// tracer for the mode.
-fn whole(emitter: &Emitter<'_>, parts: &PartNames, part: Option<&str>, training: bool) -> String {
+/// The body of the function that builds the whole graph, by way of the model's listing if it has one, which asks the tracer
+/// for the mode.
+fn whole(emitter: &Emitter<'_>, parts: &PartNames, is_part: bool, training: bool) -> String {
     let title = &emitter.traced.graph.name;
     let is_module = |model: usize| emitter.index.structs[model].is_module;
     let tracer = match emitter.traced.model {
@@ -136,12 +139,12 @@ fn whole(emitter: &Emitter<'_>, parts: &PartNames, part: Option<&str>, training:
     let mode = if training { ".in_training()" } else { "" };
     let tracer = format!("::fx_runtime::instance::Tracer::{tracer}{mode}");
     let mut walk = Walk::new(emitter, parts, None);
-    let Some(part) = part else {
+    if !is_part {
         let inputs = walk.inputs();
         let (lines, outputs) = walk.walked();
         let outputs = outputs.join(", ");
         return format!("{USES}let mut t = {tracer};\n{inputs}{lines}\nt.finish(&[{outputs}])");
-    };
+    }
     let count = emitter.graph.yield_of(emitter.graph.body()).map_or(0, |end| emitter.graph.node(end).args.len());
-    format!("{tracer}.listed(&[{}], {count}, |t, args| self.{part}(t, args))", walk.kinds_of_inputs())
+    format!("{tracer}.listed(self, &[{}], {count})", walk.kinds_of_inputs())
 }

@@ -14,6 +14,7 @@ use crate::nn;
 fn net(p: &nn::Path<'_>) -> Result<GraphModule, Failure> {
     let mut t = Tracer::new("Net");
     t.file("src/net.rs");
+    t.file("src/net.rs");
     let mut xs = t.input("xs", true);
     for (at, channels) in [(0, 3), (1, 4)] {
         let path = format!("blocks.{at}");
@@ -38,9 +39,10 @@ fn net(p: &nn::Path<'_>) -> Result<GraphModule, Failure> {
 fn unclear(p: &nn::Path<'_>) -> Result<GraphModule, Failure> {
     let fc = nn::linear(p / "fc", 4, 2, nn::LinearConfig::default());
     let mut t = Tracer::new("Unclear");
+    t.file("src/net.rs");
     let xs = t.input("xs", true);
-    let ys = t.module("fc", &fc, &[&xs], "src/net.rs:3");
-    let ys = t.code("shuffle(&$0)", &[&ys], ("shuffle", "tensor"), "src/net.rs:4");
+    let ys = t.module("fc", &fc, &[&xs], 3);
+    let ys = t.code("shuffle(&$0)", &[&ys], ("shuffle", "tensor"), 4);
     Ok(t.finish(&[&ys])?)
 }
 
@@ -123,6 +125,7 @@ fn code_that_is_not_understood_is_marked() {
 fn two_thousand_nodes_are_small() {
     let deep = |p: &nn::Path<'_>| -> Result<GraphModule, Failure> {
         let mut t = Tracer::new("Deep");
+        t.file("src/net.rs");
         t.file("src/deep.rs");
         let mut xs = t.input("xs", true);
         for at in 0..1000 {

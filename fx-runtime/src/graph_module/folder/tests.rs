@@ -13,15 +13,16 @@ fn net(vs: &nn::VarStore) -> Result<GraphModule> {
     let norm = nn::batch_norm2d(&p / "norm", 4, nn::BatchNormConfig::default());
     let scale = p.ones("scale", &[1]);
     let mut t = Tracer::new("net");
+    t.file("src/net.rs");
     let xs = t.input("xs", true);
-    let ys = t.module("stem.conv", &conv, &[&xs], "src/net.rs:1");
-    let ys = t.module("norm", &norm, &[&ys], "src/net.rs:2");
+    let ys = t.module("stem.conv", &conv, &[&xs], 1);
+    let ys = t.module("norm", &norm, &[&ys], 2);
     let scale = t.tensor("scale", &scale);
-    let ys = t.call("mul", &[&ys, &scale], "src/net.rs:3");
-    let size = t.call("size4", &[&ys], "src/net.rs:4");
+    let ys = t.call("mul", &[&ys, &scale], 3);
+    let size = t.call("size4", &[&ys], 4);
     let batch = t.part(&size, 0);
-    let ys = t.call("reshape", &[&ys, &Arg::list(&[&batch, &Arg::Int(-1)])], "src/net.rs:5");
-    let zs = t.call("softmax", &[&ys, &Arg::Int(-1), &Arg::None], "src/net.rs:6");
+    let ys = t.call("reshape", &[&ys, &Arg::list(&[&batch, &Arg::Int(-1)])], 5);
+    let zs = t.call("softmax", &[&ys, &Arg::Int(-1), &Arg::None], 6);
     t.finish(&[&ys, &zs])
 }
 
@@ -84,8 +85,9 @@ fn what_cannot_be_written_is_named() -> Result<()> {
     let said = net(&vs)?.to_folder(folder.path(), "small net").expect_err("a name").to_string();
     assert!(said.contains("`small net`"), "{said}");
     let mut t = Tracer::new("net");
+    t.file("src/net.rs");
     let xs = t.input("xs", true);
-    let ys = t.host(("call", &["crate::helper"]), &[&xs], ("helper", "tensor"), "src/net.rs:7");
+    let ys = t.host(("call", &["crate::helper"]), &[&xs], ("helper", "tensor"), 7);
     let said = t.finish(&[&ys])?.to_folder(folder.path(), "Net").expect_err("a function").to_string();
     assert!(said.contains("helper") && said.contains("src/net.rs:7"), "{said}");
     Ok(())
@@ -115,11 +117,12 @@ fn loops_are_refused_by_name() {
 fn host_operations_are_lines() -> Result<()> {
     let folder = tempfile::tempdir().expect("a folder");
     let mut t = Tracer::new("net");
+    t.file("src/net.rs");
     let xs = t.input("xs", true);
-    let size = t.host(("method", &["size3"]), &[&xs], ("size3", "(rust<i64>, rust<i64>, rust<i64>)"), "src/net.rs:1");
+    let size = t.host(("method", &["size3"]), &[&xs], ("size3", "(rust<i64>, rust<i64>, rust<i64>)"), 1);
     let width = t.part(&size, 2);
-    let half = t.host(("binary", &["/"]), &[&width, &Arg::Int(2)], ("half", "rust<i64>"), "src/net.rs:2");
-    let ys = t.call("narrow", &[&xs, &Arg::Int(2), &Arg::Int(0), &half], "src/net.rs:3");
+    let half = t.host(("binary", &["/"]), &[&width, &Arg::Int(2)], ("half", "rust<i64>"), 2);
+    let ys = t.call("narrow", &[&xs, &Arg::Int(2), &Arg::Int(0), &half], 3);
     t.finish(&[&ys])?.to_folder(folder.path(), "Net")?;
     let source = std::fs::read_to_string(folder.path().join("src/lib.rs")).expect("a file");
     let lines = ["let size3 = xs.size3()?;", "let half = getitem / 2;", "let narrow = xs.f_narrow(2, 0, half)?;"];

@@ -18,16 +18,17 @@ fn net(vs: &nn::VarStore) -> Result<GraphModule> {
     let lstm = nn::lstm(&p / "lstm", 4, 5, nn::RNNConfig { bidirectional: true, ..Default::default() });
     let scale = p.ones("scale", &[4, 1, 1]);
     let mut t = Tracer::new("net");
+    t.file("src/net.rs");
     let xs = t.input("xs", true);
-    let ys = t.module("conv", &conv, &[&xs], "src/net.rs:1");
-    let ys = t.module("norm", &norm, &[&ys], "src/net.rs:2");
-    let ys = t.sequential("chain", &chain, &ys, None, "src/net.rs:3");
+    let ys = t.module("conv", &conv, &[&xs], 1);
+    let ys = t.module("norm", &norm, &[&ys], 2);
+    let ys = t.sequential("chain", &chain, &ys, None, 3);
     let scale = t.tensor("scale", &scale);
-    let ys = t.call("mul", &[&ys, &scale], "src/net.rs:4");
+    let ys = t.call("mul", &[&ys, &scale], 4);
     let int = crate::instance::Arg::Int;
-    let ys = t.call("flatten", &[&ys, &int(2), &int(-1)], "src/net.rs:5");
-    let ys = t.call("transpose", &[&ys, &int(1), &int(2)], "src/net.rs:6");
-    let ys = t.recurrent("lstm", &lstm, "(tensor, ?)", &[&ys], "src/net.rs:7");
+    let ys = t.call("flatten", &[&ys, &int(2), &int(-1)], 5);
+    let ys = t.call("transpose", &[&ys, &int(1), &int(2)], 6);
+    let ys = t.recurrent("lstm", &lstm, "(tensor, ?)", &[&ys], 7);
     let ys = t.part(&ys, 0);
     t.finish(&[&ys])
 }

@@ -110,7 +110,7 @@ impl GraphModule {
     ///
     /// let mut t = Tracer::new("sum");
     /// let (a, b) = (t.input("a", true), t.input("b", true));
-    /// let sum = t.call("add", &[&a, &b], "src/sum.rs:1");
+    /// let sum = t.call("add", &[&a, &b], 1);
     /// let product = t.finish(&[&sum])?.transform(&Pipeline::empty().then(AddToMul))?;
     /// let inputs = [value(Tensor::from(3.0)), value(Tensor::from(4.0))];
     /// let Value::Tensor(ys) = product.run(&inputs)? else { panic!("one tensor") };

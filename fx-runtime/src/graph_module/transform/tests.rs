@@ -47,15 +47,16 @@ fn residual(vs: &nn::VarStore) -> GraphModule {
         let _ = bn.running_var.shallow_clone().uniform_(0.5, 2.0);
     });
     let mut t = Tracer::new("Residual");
+    t.file("src/net.rs");
     let xs = t.input("xs", true);
-    let ys = t.module("conv", &conv, &[&xs], "src/net.rs:1");
-    let ys = t.module("bn", &bn, &[&ys], "src/net.rs:1");
-    let skip = t.module("shortcut", &shortcut, &[&xs], "src/net.rs:2");
-    let ys = t.call("add", &[&ys, &skip], "src/net.rs:3");
-    let ys = t.call("relu", &[&ys], "src/net.rs:3");
-    let ys = t.module("pool", &nn::adaptive_avg_pool2d([1, 1]), &[&ys], "src/net.rs:4");
-    let ys = t.call("flatten", &[&ys, &Arg::Int(1), &Arg::Int(-1)], "src/net.rs:4");
-    let ys = t.module("fc", &fc, &[&ys], "src/net.rs:5");
+    let ys = t.module("conv", &conv, &[&xs], 1);
+    let ys = t.module("bn", &bn, &[&ys], 1);
+    let skip = t.module("shortcut", &shortcut, &[&xs], 2);
+    let ys = t.call("add", &[&ys, &skip], 3);
+    let ys = t.call("relu", &[&ys], 3);
+    let ys = t.module("pool", &nn::adaptive_avg_pool2d([1, 1]), &[&ys], 4);
+    let ys = t.call("flatten", &[&ys, &Arg::Int(1), &Arg::Int(-1)], 4);
+    let ys = t.module("fc", &fc, &[&ys], 5);
     t.finish(&[&ys]).unwrap()
 }
 
@@ -147,9 +148,10 @@ fn what_weights_decide_is_decided_when_the_graph_is_frozen() {
             tch::no_grad(|| _ = bn.running_mean.shallow_clone().uniform_(0.5, 1.0));
         }
         let mut t = Tracer::new("PreNorm");
+        t.file("src/net.rs");
         let xs = t.input("xs", true);
-        let ys = t.module("bn", &bn, &[&xs], "src/net.rs:1");
-        let ys = t.module("conv", &conv, &[&ys], "src/net.rs:1");
+        let ys = t.module("bn", &bn, &[&xs], 1);
+        let ys = t.module("conv", &conv, &[&ys], 1);
         let net = t.finish(&[&ys]).unwrap();
         let frozen = net.freeze(&Freeze::default()).unwrap();
         let modules = listing(frozen.module());
@@ -166,10 +168,11 @@ fn a_weight_that_is_read_twice_lies_in_memory_once() {
     let vs = nn::VarStore::new(Device::Cpu);
     let gain = vs.root().var("gain", &[4], nn::Init::Const(2.0));
     let mut t = Tracer::new("Gain");
+    t.file("src/net.rs");
     let xs = t.input("xs", true);
     let g = t.tensor("gain", &gain);
-    let ys = t.call("mul", &[&xs, &g], "src/net.rs:1");
-    let ys = t.call("sub", &[&ys, &g], "src/net.rs:2");
+    let ys = t.call("mul", &[&xs, &g], 1);
+    let ys = t.call("sub", &[&ys, &g], 2);
     let net = t.finish(&[&ys]).unwrap();
     let frozen = net.freeze(&Freeze::default()).unwrap();
     assert_eq!(listing(frozen.module()), ["get_attr gain", "call_function mul", "call_function sub", "output output"]);
@@ -185,10 +188,11 @@ fx_pass! {
 #[test]
 fn a_wrong_rule_is_found_by_bisection() {
     let mut t = Tracer::new("net");
+    t.file("src/net.rs");
     let xs = t.input("xs", true);
-    let ys = t.call("neg", &[&xs], "src/net.rs:1");
-    let ys = t.call("gelu", &[&ys, &Arg::Str("none".to_owned())], "src/net.rs:2");
-    let ys = t.call("exp", &[&ys], "src/net.rs:3");
+    let ys = t.call("neg", &[&xs], 1);
+    let ys = t.call("gelu", &[&ys, &Arg::Str("none".to_owned())], 2);
+    let ys = t.call("exp", &[&ys], 3);
     let net = t.finish(&[&ys]).unwrap();
     let inputs = [value(randn(&[64]))];
     let rewritten = net.transform(&Pipeline::empty().then(WrongGelu)).unwrap();

@@ -42,7 +42,7 @@ use crate::{Error, Result};
 /// let fc = nn::linear(vs.root(), 64, 32, nn::LinearConfig::default());
 /// let mut t = Tracer::new("net");
 /// let xs = t.input("xs", true);
-/// let ys = t.module("fc", &fc, &[&xs], "src/net.rs:1");
+/// let ys = t.module("fc", &fc, &[&xs], 1);
 /// let net: GraphModule = t.finish(&[&ys])?;
 ///
 /// let xs = Tensor::randn([2, 64], (Kind::Float, Device::Cpu));

@@ -55,8 +55,8 @@ pub struct PreparedQat {
 /// let norm = nn::batch_norm2d(vs.root() / "norm", 4, nn::BatchNormConfig::default());
 /// let mut t = Tracer::new("net");
 /// let xs = t.input("xs", true);
-/// let ys = t.module("conv", &conv, &[&xs], "src/net.rs:1");
-/// let ys = t.module("norm", &norm, &[&ys], "src/net.rs:2");
+/// let ys = t.module("conv", &conv, &[&xs], 1);
+/// let ys = t.module("norm", &norm, &[&ys], 2);
 /// let net: GraphModule = t.finish(&[&ys])?;
 ///
 /// let engine = QEngine::Fbgemm;
