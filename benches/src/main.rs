@@ -12,7 +12,7 @@ use std::time::Instant;
 use clap::{Parser, ValueEnum};
 use fx_benches::models::{Bits, Model, Quantized, Variant};
 use fx_benches::protocol::Contender;
-use fx_runtime::{Device, Freeze, Kind};
+use fx_runtime::{Device, Kind};
 use serde_json::json;
 
 /// Serves one model to a script that compares contenders.
@@ -75,7 +75,7 @@ fn run(cli: &Cli) -> Result<(), Box<dyn Error>> {
     let variant = variant(std::env::var("FX_VARIANT").ok().as_deref())?;
     let start = Instant::now();
     let (forward, freeze) = match quantized {
-        Some(quantized) => cli.model.quantized(quantized, cli.batch, &Freeze::new())?,
+        Some(quantized) => cli.model.quantized(quantized, cli.batch)?,
         None => cli.model.forward(variant, device, kind, cli.bits)?,
     };
     let ready = json!({

@@ -3,13 +3,14 @@
 //! All are filled with the weights of [`resnet18::weights`], which PyTorch can rebuild, so that contenders of any
 //! language can be held against each other.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
 use fx_runtime::graph_module::{GraphModule, Value, value};
 use fx_runtime::quant::{DynamicFormat, QConfig, QConfigMapping, QEngine, QParamsFile, WeightFormat};
 use fx_runtime::quant::{prepare, quantize, quantize_dynamic};
-use fx_runtime::{Backend, Device, Error, Freeze, GraphOutputs, Kind, MemoryFormat, Module, Tensor, nn};
+use fx_runtime::{Backend, Device, Error, Freeze, GraphOutputs, Kind, MemoryFormat, Module, Tensor, Traceable, nn};
 use resnet18::{ResNet18, weights};
 use zoo::{BertModel, Gpt2, MobileNetV2, ResNet50, VitB16};
 
@@ -24,6 +25,9 @@ pub trait Net: Module {
     /// The generated forward.
     fn frozen(&self, options: &Freeze) -> Result<Forward, Error>;
 
+    /// Writes the frozen model to a file.
+    fn save(&self, options: &Freeze, path: &Path) -> Result<(), Error>;
+
     /// The graph of the live model.
     fn graph(&self) -> Result<GraphModule, Error>;
 }
@@ -36,6 +40,7 @@ pub struct Model {
     /// What it is fed.
     pub input: Input,
     new: fn(&nn::Path) -> Box<dyn Net>,
+    read: fn(&Path) -> Result<Forward, Error>,
 }
 
 /// What a model is fed.
@@ -151,7 +156,16 @@ impl Variant {
 macro_rules! models {
     ($($name:literal: $net:ty, $input:expr, $new:expr, |$xs:ident| $forward:ident / $try_forward:ident($($arg:expr),*)$(.$part:tt)?;)*) => {
         /// The models that can be timed.
-        pub const MODELS: &[Model] = &[$(Model { name: $name, input: $input, new: |p| Box::new($new(p)) }),*];
+        pub const MODELS: &[Model] = &[$(Model {
+            name: $name,
+            input: $input,
+            new: |p| Box::new($new(p)),
+            read: |path| {
+                type Frozen = <$net as Traceable>::Frozen;
+                let frozen = Frozen::load(path, &Freeze::new())?;
+                Ok(Box::new(move |$xs| Ok(frozen.$try_forward($($arg),*)?$(.$part)?)))
+            },
+        }),*];
 
         $(impl Net for $net {
             fn eager(self: Box<Self>) -> Forward {
@@ -162,6 +176,10 @@ macro_rules! models {
             fn frozen(&self, options: &Freeze) -> Result<Forward, Error> {
                 let frozen = self.freeze(options)?;
                 Ok(Box::new(move |$xs| Ok(frozen.$try_forward($($arg),*)?$(.$part)?)))
+            }
+
+            fn save(&self, options: &Freeze, path: &Path) -> Result<(), Error> {
+                self.freeze(options)?.save(path)
             }
 
             fn graph(&self) -> Result<GraphModule, Error> {
@@ -223,9 +241,9 @@ impl Model {
 }
 
 impl Model {
-    /// The model's graph on kernels of eight bits, calibrated on batches of this size if it has to be and frozen with these
-    /// options, and how long calibration and freezing took.
-    pub fn quantized(&self, quantized: Quantized, batch: i64, options: &Freeze) -> Result<(Forward, Duration), Error> {
+    /// The model's graph on kernels of eight bits, calibrated on batches of this size if it has to be, and how long
+    /// calibration and freezing took.
+    pub fn quantized(&self, quantized: Quantized, batch: i64) -> Result<(Forward, Duration), Error> {
         let (_vs, net) = self.load(Device::Cpu);
         let graph = net.graph()?;
         let start = Instant::now();
@@ -235,7 +253,23 @@ impl Model {
                 quantize_dynamic(&graph, &QConfigMapping::new().object_type("Linear", QConfig::dynamic()))?
             }
         };
-        Ok((frozen_graph(&int8, options)?, start.elapsed()))
+        Ok((frozen_graph(&int8, &Freeze::new())?, start.elapsed()))
+    }
+
+    /// Writes the frozen model to a file; with weights of eight bits and on codes of eight bits if `quantized`, calibrated on
+    /// batches of one.
+    pub fn save(&self, quantized: bool, path: &Path) -> Result<(), Error> {
+        let (_vs, net) = self.load(Device::Cpu);
+        let mut options = Freeze::new();
+        if quantized {
+            options = options.quantize(&self.calibrated(&net.graph()?, 1)?).quantize_weights(WeightFormat::Int8);
+        }
+        net.save(&options, path)
+    }
+
+    /// The forward of a model that [`Model::save`] has written.
+    pub fn read(&self, path: &Path) -> Result<Forward, Error> {
+        (self.read)(path)
     }
 
     /// What the codes of the model's values stand for.

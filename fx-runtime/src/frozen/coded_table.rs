@@ -1,5 +1,7 @@
 //! A table of vectors that are kept as integers: an embedding in a half, a quarter or an eighth of the memory.
 
+use std::sync::Arc;
+
 use tch::{Kind, Tensor};
 
 use crate::nn;
@@ -8,8 +10,8 @@ use crate::saved::{Loader, Saver, State};
 use crate::{Error, Result};
 
 /// The table of an embedding, `[num_embeddings, embedding_dim]`, of which a call reads the vectors it asks for.
-#[derive(Debug)]
-pub(crate) struct CodedTable(Coded);
+#[derive(Debug, Clone)]
+pub(crate) struct CodedTable(Arc<Coded>);
 
 impl CodedTable {
     /// Rounds the table of an embedding.
@@ -18,7 +20,8 @@ impl CodedTable {
     ///
     /// [`Error::Quantization`] if the table is not finite, or its vectors do not fall into such groups.
     pub(crate) fn new(layer: &nn::Embedding, format: WeightFormat) -> Result<Self> {
-        Ok(Self(Coded::of(&layer.ws.f_detach()?.f_to_kind(Kind::Float)?, format)?))
+        let table = layer.ws.f_detach()?.f_to_kind(Kind::Float)?;
+        Ok(Self(Arc::new(Coded::of(&table, format)?)))
     }
 
     /// The vectors of indices of any shape, `f32[.., embedding_dim]`.

@@ -1,5 +1,6 @@
 //! A layer that no kernel is packed for, kept for inference.
 
+use std::any::Any;
 use std::fmt;
 
 use tch::{Kind, Tensor};
@@ -41,7 +42,7 @@ impl<L: Layer> Leaf<L> {
     ///
     /// A tensor that cannot be moved; in a `Sequential`, a layer of the user's that is not [`crate::Module`].
     pub fn new(frame: &Frame, layer: &L) -> Result<Self, Error> {
-        if let Some(table) = coded(frame, layer)? {
+        if let Some(table) = coded(frame, layer.as_any())? {
             return Ok(Self { form: Form::Coded(table), type_name: layer.type_name(), by_kernels: true });
         }
         let copy = layer.placed(&mut |tensor| Ok(frame.param(tensor)?.shallow_clone()))?;
@@ -74,9 +75,9 @@ impl<L: Layer> Leaf<L> {
     }
 }
 
-/// The table of an embedding as integers, where the model's weights are to be kept so.
-fn coded<L: Layer>(frame: &Frame, layer: &L) -> Result<Option<CodedTable>> {
-    let Some(layer) = layer.as_any().downcast_ref::<nn::Embedding>() else { return Ok(None) };
+/// The table of an embedding as integers, where the model's weights are to be kept so; none of another layer.
+pub(crate) fn coded(frame: &Frame, layer: &dyn Any) -> Result<Option<CodedTable>> {
+    let Some(layer) = layer.downcast_ref::<nn::Embedding>() else { return Ok(None) };
     let takes = |format: &WeightFormat| match layer.ws.size()[..] {
         [rows, columns] => is_coded(*format, [rows, columns]),
         _ => false,

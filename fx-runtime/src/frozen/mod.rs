@@ -36,7 +36,7 @@ pub(crate) mod int8;
 pub(crate) mod integer_product;
 mod iterations;
 mod kinds;
-mod leaf;
+pub(crate) mod leaf;
 mod linear;
 mod lists;
 mod matrix;

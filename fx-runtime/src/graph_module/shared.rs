@@ -251,7 +251,7 @@ fn load_module(from: &mut Loader) -> Result<Arc<dyn SharedModule>> {
     if let Some(entry) = inventory::iter::<SavedEntry>.into_iter().find(|entry| entry.name == name) {
         return (entry.load)(from);
     }
-    Ok(Arc::new(LayerModule(crate::nn::load_held(from)?)))
+    Ok(Arc::new(LayerModule(crate::nn::load_held(from, &name)?)))
 }
 
 impl fmt::Debug for SharedGraph {

@@ -124,9 +124,8 @@ pub(crate) fn held_layer(value: &dyn Any) -> Option<HeldResult> {
     (LayerEntry::find(value)?.hold)(value)
 }
 
-/// The layer that was saved at this path.
-pub(crate) fn load_held(from: &mut Loader) -> HeldResult {
-    let name = from.choice()?;
+/// The layer that was saved at this path by that name.
+pub(crate) fn load_held(from: &mut Loader, name: &str) -> HeldResult {
     match inventory::iter::<LayerEntry>.into_iter().find(|entry| entry.name == name) {
         Some(entry) => (entry.load_held)(from),
         None => from.unknown_choice(),

@@ -1,13 +1,14 @@
 //! Weights as integers, activations in floats: linear layers and embeddings in an eighth to a quarter of the memory.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use tch::{Kind, Tensor};
 
 use super::{WeightFormat, weighted};
 use crate::frozen::coded_table::CodedTable;
 use crate::frozen::{Activation, PackedMatrix};
-use crate::graph_module::{FromValue, GraphModule, Submodule, Value};
+use crate::graph_module::{FromValue, GraphModule, SharedModule, Submodule, Value};
 use crate::nn;
 use crate::qparams::Coded;
 use crate::{Error, Module, Result};
@@ -129,6 +130,10 @@ impl Submodule for WeightOnlyEmbedding {
         let refused = || Error::Refused("`WeightOnlyEmbedding` takes one tensor of indices".to_owned());
         let indices = args.first().and_then(<&Tensor>::from_value).ok_or_else(refused)?;
         Ok(Value::Tensor(Rc::new(self.forward(indices)?)))
+    }
+
+    fn shared(&self) -> Option<Result<Arc<dyn SharedModule>>> {
+        Some(Ok(Arc::new(self.0.clone())))
     }
 
     fn module(&self) -> Option<&dyn Module> {

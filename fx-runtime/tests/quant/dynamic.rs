@@ -4,7 +4,8 @@ use fx_runtime::graph_module::{GraphModule, Value, value};
 use fx_runtime::instance::Tracer;
 use fx_runtime::nn::RNN as _;
 use fx_runtime::quant::{
-    DynamicGRU, DynamicLSTM, DynamicLinear, ObserverConfig, QConfig, QConfigMapping, quantize_dynamic, sqnr,
+    DynamicGRU, DynamicLSTM, DynamicLinear, ObserverConfig, QConfig, QConfigMapping, WeightFormat, WeightOnlyEmbedding,
+    quantize_dynamic, sqnr,
 };
 use fx_runtime::{Device, Kind, Result, Tensor, nn};
 use serde::Deserialize;
@@ -270,5 +271,25 @@ fn recurrent_layers_of_a_graph_are_replaced() -> Result<()> {
     assert_ne!(run(&quantized)?, run(&net)?);
     let frozen = quantized.freeze(&fx_runtime::Freeze::new())?;
     assert!(matches!(frozen.run(&[value(&xs)])?, Value::Tuple(_)));
+    Ok(())
+}
+
+/// A graph that is frozen with weights of eight bits has the tables of its embeddings so, as a frozen type has.
+#[test]
+fn tables_of_a_frozen_graph_are_integers() -> Result<()> {
+    let _alone = alone();
+    let _no_grad = tch::no_grad_guard();
+    let vs = nn::VarStore::new(Device::Cpu);
+    let table = nn::embedding(vs.root() / "table", 50, 32, nn::EmbeddingConfig::default());
+    let mut t = Tracer::new("net");
+    let ids = t.input("ids", true);
+    let ys = t.module("table", &table, &[&ids], 0);
+    let net = t.finish(&[&ys])?;
+    let frozen = net.freeze(&fx_runtime::Freeze::new().quantize_weights(WeightFormat::Int8))?;
+    let ids = Tensor::from_slice(&[3_i64, 7, 49]);
+    let Value::Tensor(found) = frozen.run(&[value(&ids)])? else { panic!("a tensor") };
+    assert_eq!(*found, WeightOnlyEmbedding::new(&table, WeightFormat::Int8)?.forward(&ids)?);
+    assert_ne!(*found, table.forward(&ids));
+    frozen.shared()?;
     Ok(())
 }

@@ -352,3 +352,30 @@ fn a_model_trains_quantized() {
     let qparams = qat.convert().expect("all sites saw data");
     assert_eq!(qparams.graph, "Residual");
 }
+
+/// Layers that no kernel on codes is for are saved in the graph on codes: a norm in floats, a table as integers.
+#[test]
+fn layers_in_floats_come_back() {
+    use fx_runtime::quant::WeightFormat;
+    if is_elsewhere() || !has_kernels() {
+        return;
+    }
+    let folder = Folder::new();
+    let net = model::<dense::Tokens>(Kind::Float);
+    let ids = Tensor::arange(12, (Kind::Int64, device())).view([3, 4]);
+    let mut observed = net.prepare(&QConfigMapping::for_engine(QEngine::Fx)).expect("it has a graph");
+    observed.forward(&ids).expect("it runs");
+    let qparams = observed.convert().expect("all sites saw data");
+    let options = Freeze::new().quantize(&qparams);
+    let in_floats = net.freeze(&options).expect("it freezes").forward(&ids);
+    for options in [options.clone(), options.quantize_weights(WeightFormat::Int8)] {
+        let frozen = net.freeze(&options).expect("it freezes");
+        assert!(format!("{frozen:?}").contains("LayerNorm"), "{frozen:?}");
+        let path = folder.join("tokens.safetensors");
+        frozen.save(&path).expect("it is saved");
+        let loaded = dense::TokensFrozen::load(&path, &Freeze::new()).expect("it is loaded");
+        let ys = loaded.forward(&ids);
+        assert_eq!(ys, frozen.forward(&ids));
+        assert!(sqnr(&in_floats, &ys).expect("one shape") > 25.0);
+    }
+}

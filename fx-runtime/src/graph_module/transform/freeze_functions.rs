@@ -11,6 +11,7 @@ use super::super::dispatch::ints;
 use super::super::{Submodule, Value};
 use super::evaluator::{Keeper, Kept, tensor, wrong};
 use crate::frame::Frame;
+use crate::frozen::leaf::coded;
 use crate::frozen::{Activation, Conv, ConvParams, Linear, Product, fold, norm};
 use crate::nn::{BatchNorm, GeluApproximation, LayerNorm};
 use crate::{Error, Result};
@@ -157,8 +158,14 @@ fn leaf(keeper: &mut Keeper<'_>, name: &str, args: &[Value]) -> Result<Value> {
     Ok(keeper.keep(Kept::Kernel { ty, module }))
 }
 
-/// A copy of a module whose tensors lie in the frame; the module itself, if it cannot be copied.
+/// A copy of a module whose tensors lie in the frame, an embedding as integers where weights are to be kept so; the module
+/// itself, if it cannot be copied.
 pub(super) fn in_frame(frame: &Frame, module: &Rc<dyn Submodule>) -> Result<Rc<dyn Submodule>> {
+    if let Some(layer) = module.as_any()
+        && let Some(table) = coded(frame, layer)?
+    {
+        return Ok(Rc::new(table));
+    }
     let mut place = |tensor: &Tensor| Ok(frame.param(tensor)?.shallow_clone());
     module.placed(&mut place).unwrap_or_else(|| Ok(Rc::clone(module)))
 }

@@ -7,6 +7,7 @@ use super::super::convert::tensor;
 use super::super::dispatch::{int, ints};
 use super::super::shared::{SharedModule, saved_modules};
 use super::super::{Submodule, Value};
+use crate::frozen::coded_table::CodedTable;
 use crate::frozen::{Activation, Conv, ConvParams, Linear, Product};
 use crate::nn::PaddingMode;
 use crate::{Error, Module, Result};
@@ -36,7 +37,27 @@ macro_rules! kernels {
     };
 }
 kernels!(Conv, Linear, Product);
-saved_modules! { Conv = "packed Conv", Linear = "packed Linear", Product = "packed Product" }
+
+impl Submodule for CodedTable {
+    fn call(&self, args: &[Value]) -> Result<Value> {
+        let [Value::Tensor(indices)] = args else {
+            return Err(Error::Refused("an embedding on codes takes one tensor of indices".to_owned()));
+        };
+        Ok(Value::Tensor(Rc::new(self.run(indices)?)))
+    }
+
+    fn shared(&self) -> Option<Result<Arc<dyn SharedModule>>> {
+        Some(Ok(Arc::new(self.clone())))
+    }
+
+    fn module(&self) -> Option<&dyn Module> {
+        None
+    }
+}
+
+saved_modules! {
+    Conv = "packed Conv", Linear = "packed Linear", Product = "packed Product", CodedTable = "coded table",
+}
 
 /// The padding modes by their names.
 const PADDING_MODES: [PaddingMode; 4] =
