@@ -122,16 +122,20 @@ fn chains_of_closures_private_parts_and_exports() {
     expect![[r#"
         edited    Cargo.toml: dependencies
         wrote     build.rs: the build's call of fx
-        edited    src/gates.rs: 1 × `tch::nn`, 1 × `Module`, 2 × `#[traceable]`
+        edited    src/gates.rs: 1 × `tch::nn`, 2 × `Module`, 4 × `#[traceable]`
         edited    src/lib.rs: 1 × `pub use`
         edited    src/net/base.rs: 1 × `tch::nn`, 1 × `Module`, 1 × `#[traceable]`
-        edited    src/net/mod.rs: 1 × `pub use`
-        edited    src/net/parts.rs: 1 × `tch::nn`, 3 × `Module`, 1 × `pub(crate)`
+        edited    src/net/mod.rs: 1 × `pub(crate)`, 1 × `pub use`
+        edited    src/net/parts.rs: 1 × `tch::nn`, 5 × `Module`, 1 × `pub(crate)`
         edited    src/towers.rs: 1 × `tch::nn`, 1 × `#[traceable]`
+        edited    src/wide.rs: 1 × `tch::nn`, 1 × `Module`, 1 × `#[traceable]`
         traceable Gates (src/gates.rs:9)
         traceable Gates (src/gates.rs:18)
+        traceable Scales (src/gates.rs:30)
+        traceable Scales (src/gates.rs:37)
         traceable Net (src/net/base.rs:16)
         traceable tower (src/towers.rs:9)
+        traceable Wide (src/wide.rs:15)
         next: `cargo build`, then `cargo fx report` says what of each model is understood
     "#]]
     .assert_eq(&check("towers", ""));

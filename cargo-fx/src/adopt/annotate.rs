@@ -1,5 +1,5 @@
 //! Attributes: `#[derive(fx_runtime::Module)]` on modules, `#[fx_runtime::traceable]` on what is frozen. Private modules that
-//! models elsewhere in the crate consist of become `pub(crate)`.
+//! models elsewhere in the crate consist of become `pub(crate)`, and so does a `mod` that hides an enum from them.
 //!
 //! Both are written with the name of their crate, so that no `use` is needed and none is in the way.
 
@@ -23,7 +23,7 @@ pub(super) type At = (usize, usize);
 pub(super) struct Marks {
     /// The types that are to derive `Module`.
     pub(super) modules: BTreeSet<At>,
-    /// The types that are to be seen in the whole crate.
+    /// The types and modules that are to be seen in the whole crate.
     pub(super) shown: BTreeSet<At>,
     /// The functions that are to be traced, each with the name of its model.
     pub(super) functions: BTreeMap<At, String>,
@@ -33,6 +33,8 @@ pub(super) struct Marks {
 pub(super) enum Site<'s> {
     /// A struct or an enum.
     Type { name: TypeName, at: At, attrs: &'s [syn::Attribute], first: Span, is_private: bool },
+    /// A private module.
+    Module { path: String, at: At, first: Span },
     /// An impl, or a free function, with the places of the names of its functions.
     Code { functions: Vec<At>, attrs: &'s [syn::Attribute], first: Span },
 }
@@ -66,6 +68,10 @@ pub(super) fn sites<'s>(items: &'s [syn::Item], module: &str, found: &mut Vec<Si
                 first: first(&item.vis, item.sig.span()),
             }),
             syn::Item::Mod(item) if !is_test(&item.attrs) => {
+                if matches!(item.vis, syn::Visibility::Inherited) {
+                    let path = format!("{module}::{}", item.ident);
+                    found.push(Site::Module { path, at: at(&item.ident), first: item.mod_token.span });
+                }
                 if let Some((_, items)) = &item.content {
                     sites(items, &format!("{module}::{}", item.ident), found);
                 }
@@ -123,13 +129,17 @@ pub(super) fn edit(source: &Source, marks: &Marks, edits: &mut Edits) -> Added {
                     added.shown += 1;
                 }
             }
+            Site::Module { at, first, .. } if marks.shown.contains(at) => {
+                edits.insert(source.range(*first).start, "pub(crate) ".to_owned());
+                added.shown += 1;
+            }
             Site::Code { functions, attrs, first } if !is_traceable(attrs) => {
                 if let Some(model) = functions.iter().find_map(|function| marks.functions.get(function)) {
                     before(source, *first, TRACEABLE, edits);
                     added.traceable.push((model.clone(), super::source::line(*first)));
                 }
             }
-            Site::Code { .. } => {}
+            Site::Module { .. } | Site::Code { .. } => {}
         }
     }
     added

@@ -8,6 +8,7 @@ mod annotate;
 mod build_script;
 mod constructors;
 mod edit;
+mod elsewhere;
 mod exports;
 mod fault;
 mod imports;
@@ -183,7 +184,7 @@ fn mark<'s>(index: &Index, sources: &BTreeMap<&'s str, Source>, marks: &mut BTre
         .iter()
         .filter_map(|(_, site)| match site {
             Site::Type { name, attrs, .. } => Some((name, has_derive(attrs, "Clone"))),
-            Site::Code { .. } => None,
+            Site::Module { .. } | Site::Code { .. } => None,
         })
         .collect();
     let models = Models::of(index, &written);
@@ -196,6 +197,13 @@ fn mark<'s>(index: &Index, sources: &BTreeMap<&'s str, Source>, marks: &mut BTre
             if models.named_elsewhere.contains(name) {
                 marks.shown.insert(*at);
             }
+        }
+    }
+    for (file, site) in &all {
+        if let Site::Module { path, at, .. } = site
+            && models.shown.contains(path)
+        {
+            marks.entry(file).or_default().shown.insert(*at);
         }
     }
     let constructors = constructors(index, &models.modules);

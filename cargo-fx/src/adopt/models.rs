@@ -9,6 +9,8 @@ use fx_front::index::{Function, Index, Name, Resolved};
 use fx_ir::LayerRow;
 use syn::visit::{self, Visit};
 
+use super::elsewhere::{hidden_modules, named_elsewhere};
+
 /// A type by its module and its name there.
 pub(super) type TypeName = (String, String);
 
@@ -28,6 +30,8 @@ pub(super) struct Models {
     pub(super) builders: BTreeMap<Place, String>,
     /// The types that models of other modules consist of, which the code that is generated there has to name.
     pub(super) named_elsewhere: BTreeSet<TypeName>,
+    /// The modules that such an enum lies in, where a path to it leads through a private one.
+    pub(super) shown: BTreeSet<String>,
     /// The types with layers that are no part of another and have no forward.
     pub(super) without_forward: BTreeSet<TypeName>,
 }
@@ -41,14 +45,16 @@ const FORWARDS: [&str; 2] = ["forward", "forward_t"];
 
 /// A type that the crate declares.
 #[derive(Debug, Default)]
-#[allow(clippy::struct_excessive_bools, reason = "four facts that have nothing to do with each other")]
-struct Declared {
+#[allow(clippy::struct_excessive_bools, reason = "five facts that have nothing to do with each other")]
+pub(super) struct Declared {
     /// The types of the crate that its fields name.
-    parts: BTreeSet<TypeName>,
+    pub(super) parts: BTreeSet<TypeName>,
     has_layer: bool,
     has_tensor: bool,
     is_clone: bool,
     is_marked: bool,
+    /// Whether a field cannot be read from everywhere in the crate.
+    has_private_field: bool,
     /// The best function to trace: how good, and which by its position in the index.
     forward: Option<(usize, usize)>,
 }
@@ -78,7 +84,8 @@ impl Models {
         let is_idle = |name: &&TypeName| types[*name].has_layer && types[*name].forward.is_none();
         let without_forward = modules.iter().filter(is_model).filter(is_idle).cloned().collect();
         let (builders, named_elsewhere) = (builders(index, &modules), named_elsewhere(&types, &modules));
-        Models { modules, forwards, frozen, builders, named_elsewhere, without_forward }
+        let shown = hidden_modules(index, &types, &modules);
+        Models { modules, forwards, frozen, builders, named_elsewhere, shown, without_forward }
     }
 }
 
@@ -108,7 +115,12 @@ fn declared(index: &Index) -> BTreeMap<TypeName, Declared> {
                 }
                 _ => continue,
             };
-            let mut held = Held { index, module, depth: 0, declared: Declared::default() };
+            let has_private_field = match meaning {
+                Name::Struct(id) => index.structs[*id].fields.iter().any(|field| field.scope.is_some()),
+                _ => false,
+            };
+            let declared = Declared { has_private_field, ..Declared::default() };
+            let mut held = Held { index, module, depth: 0, declared };
             for ty in fields {
                 held.visit_type(ty);
             }
@@ -202,7 +214,7 @@ fn modules(types: &BTreeMap<TypeName, Declared>, captured: &BTreeSet<TypeName>) 
     let is_captured = |name: &TypeName, declared: &Declared| !declared.is_clone && captured.contains(name);
     let seeds = types.iter().filter(|(name, declared)| is_seed(declared) || is_captured(name, declared));
     let mut left: Vec<&TypeName> = seeds.map(|(name, _)| name).collect();
-    let mut found = BTreeSet::new();
+    let (mut found, mut copied) = (BTreeSet::new(), BTreeSet::new());
     while let Some(name) = left.pop() {
         let Some(declared) = types.get(name) else { continue };
         if found.insert(name.clone()) {
@@ -210,26 +222,15 @@ fn modules(types: &BTreeMap<TypeName, Declared>, captured: &BTreeSet<TypeName>) 
             // What can be cloned is copied with the model as it is.
             let is_copied =
                 |declared: &Declared| declared.is_clone && !declared.has_layer && declared.forward.is_none();
-            left.extend(parts.filter(|(_, declared)| !is_copied(declared)).map(|(name, _)| name));
+            let (kept, others): (Vec<_>, Vec<_>) = parts.partition(|(_, declared)| is_copied(declared));
+            copied.extend(kept.into_iter().map(|(name, _)| name.clone()));
+            left.extend(others.into_iter().map(|(name, _)| name));
         }
     }
-    found
-}
-
-/// The modules' types that are part, at any depth, of one that lies outside of their own module.
-fn named_elsewhere(types: &BTreeMap<TypeName, Declared>, modules: &BTreeSet<TypeName>) -> BTreeSet<TypeName> {
-    let mut found = BTreeSet::new();
-    for whole in modules {
-        let (mut left, mut seen) = (vec![whole], BTreeSet::from([whole]));
-        while let Some(name) = left.pop() {
-            let is_visible = whole.0 == name.0 || whole.0.starts_with(&format!("{}::", name.0));
-            if !is_visible {
-                found.insert(name.clone());
-            }
-            let parts = types.get(name).into_iter().flat_map(|declared| &declared.parts);
-            left.extend(parts.filter(|part| modules.contains(*part)).filter(|part| seen.insert(part)));
-        }
-    }
+    // Of what is copied a model of another module reads the fields, which only the type's own module hands out.
+    let mut elsewhere = named_elsewhere(types, &found.union(&copied).cloned().collect());
+    elsewhere.retain(|name| copied.contains(name) && types[name].has_private_field);
+    found.extend(elsewhere);
     found
 }
 

@@ -19,12 +19,7 @@ impl Lowering<'_> {
         call: &syn::ExprMethodCall,
         locals: &infer::Locals,
     ) -> Option<syn::Expr> {
-        let entry = match ChainMethod::of_name(&call.method.to_string())? {
-            ChainMethod::AddFn => "forward",
-            ChainMethod::AddFnT => "forward_t",
-            _ => return None,
-        };
-        let (Some(syn::Expr::Closure(closure)), 1) = (call.args.first(), call.args.len()) else { return None };
+        let (closure, entry) = self.added_closure(site, call)?;
         // The struct is another `Self`.
         if mentions(&closure.body, &format_ident!("Self")) {
             return None;
@@ -58,6 +53,22 @@ impl Lowering<'_> {
         self.add_fn(site, Some(parse_quote!(#ident)), forward, body);
         let values = captured.iter().map(|(name, _, value)| quote!(#name: #value));
         Some(parse_quote!(#ident { #(#values),* }))
+    }
+
+    /// The closure that the call adds to a chain, by itself or within `nn::func(..)`, and the name of the forward that it
+    /// stands for.
+    fn added_closure<'e>(
+        &self,
+        site: &Site<'_>,
+        call: &'e syn::ExprMethodCall,
+    ) -> Option<(&'e syn::ExprClosure, &'static str)> {
+        let arg = call.args.first().filter(|_| call.args.len() == 1)?;
+        match (ChainMethod::of_name(&call.method.to_string())?, arg) {
+            (ChainMethod::AddFn, syn::Expr::Closure(closure)) => Some((closure, "forward")),
+            (ChainMethod::AddFnT, syn::Expr::Closure(closure)) => Some((closure, "forward_t")),
+            (ChainMethod::Add, made) => self.closure_of(site, made),
+            _ => None,
+        }
     }
 
     /// The closure with `self.cfg_rate` for `cfg.rate`, of a variable of which it reads numbers alone: it captures those, and

@@ -97,21 +97,31 @@ pub fn captures_in_chain(sig: &syn::Signature, block: &syn::Block) -> bool {
     chain_closures(block).iter().any(captures)
 }
 
-/// The closures that the code gives to chains.
+/// The closures that the code gives to chains, by themselves or within `nn::func(..)`.
 fn chain_closures(block: &syn::Block) -> Vec<&syn::ExprClosure> {
     struct Find<'b>(Vec<&'b syn::ExprClosure>);
     impl<'b> Visit<'b> for Find<'b> {
         fn visit_expr_method_call(&mut self, call: &'b syn::ExprMethodCall) {
-            let method = ChainMethod::of_name(&call.method.to_string());
-            if let (Some(_), Some(syn::Expr::Closure(closure))) =
-                (method.and_then(ChainMethod::with_place), call.args.first())
-            {
-                self.0.push(closure);
-            }
+            let closure = match (ChainMethod::of_name(&call.method.to_string()), call.args.first()) {
+                (Some(ChainMethod::AddFn | ChainMethod::AddFnT), Some(syn::Expr::Closure(closure))) => Some(closure),
+                (Some(ChainMethod::Add), Some(syn::Expr::Call(made))) => closure_layer(made),
+                _ => None,
+            };
+            self.0.extend(closure);
             syn::visit::visit_expr_method_call(self, call);
         }
     }
     let mut find = Find(Vec::new());
     find.visit_block(block);
     find.0
+}
+
+/// The closure of `nn::func(|xs| ..)` and of `nn::func_t(..)`, as the call is written.
+fn closure_layer(call: &syn::ExprCall) -> Option<&syn::ExprClosure> {
+    let syn::Expr::Path(path) = &*call.func else { return None };
+    let last = path.path.segments.last()?;
+    match call.args.first() {
+        Some(syn::Expr::Closure(closure)) if last.ident == "func" || last.ident == "func_t" => Some(closure),
+        _ => None,
+    }
 }

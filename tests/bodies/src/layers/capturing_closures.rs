@@ -134,6 +134,40 @@ impl nn::ModuleT for Apart {
     }
 }
 
+/// Closures within `nn::func(..)`, which are added like any other layer.
+#[derive(Debug, Module)]
+pub struct Shrunk {
+    fc: nn::Linear,
+    shortcut: Option<nn::Sequential>,
+    net: nn::SequentialT,
+}
+
+#[traceable(strict)]
+impl Shrunk {
+    pub fn new(p: &Path, is_shrunk: bool) -> Self {
+        let shortcut = if is_shrunk {
+            let mut seq = nn::seq();
+            seq = seq.add(linear(p / "shortcut"));
+            let norm = nn::batch_norm1d(p / "norm", 4, Default::default());
+            seq = seq.add(nn::func(move |xs| xs.apply_t(&norm, false)));
+            Some(seq)
+        } else {
+            None
+        };
+        let rate = if is_shrunk { 0.5 } else { 0.25 };
+        let net = nn::seq_t().add(linear(p / "net")).add(nn::func_t(move |xs, train| xs.dropout(rate, train) * rate));
+        Shrunk { fc: linear(p / "fc"), shortcut, net }
+    }
+
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let ys = xs.apply(&self.fc).apply_t(&self.net, false);
+        match &self.shortcut {
+            Some(shortcut) => ys + xs.apply(shortcut),
+            None => ys + xs,
+        }
+    }
+}
+
 /// Functions of another module that return closures.
 mod activations {
     use fx_runtime::nn;
@@ -346,6 +380,22 @@ mod tests {
         let _alone = crate::check::alone();
         let vs = nn::VarStore::new(device());
         assert_eq!(Apart::new(&vs.root(), -1.0).unwrap_err(), "a rate of -1");
+    }
+
+    /// Such a model is saved, too.
+    #[test]
+    fn closures_that_are_layers() {
+        for is_shrunk in [true, false] {
+            agree!(|p| Shrunk::new(p, is_shrunk), [randn(&[3, 4])], |net, xs| net.forward(xs));
+        }
+        let (_vs, model) = root(|p| Shrunk::new(p, true));
+        let frozen = model.freeze(&fx_runtime::Freeze::default()).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("model.safetensors");
+        frozen.save(&path).unwrap();
+        let loaded = ShrunkFrozen::load(&path, &here()).unwrap();
+        let xs = randn(&[3, 4]);
+        assert_eq!(loaded.forward(&xs), frozen.forward(&xs));
     }
 
     #[test]

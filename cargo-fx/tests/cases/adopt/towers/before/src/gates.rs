@@ -20,3 +20,22 @@ impl nn::ModuleT for Gates {
         xs.apply_t(&self.net, train)
     }
 }
+
+/// Such a closure as a layer of its own.
+#[derive(Debug)]
+pub struct Scales {
+    net: nn::Sequential,
+}
+
+impl Scales {
+    pub fn new(p: &nn::Path, rate: f64) -> Scales {
+        let net = nn::seq().add(nn::linear(p / "fc", 4, 4, Default::default())).add(nn::func(move |xs| xs * rate));
+        Scales { net }
+    }
+}
+
+impl nn::Module for Scales {
+    fn forward(&self, xs: &Tensor) -> Tensor {
+        xs.apply(&self.net)
+    }
+}

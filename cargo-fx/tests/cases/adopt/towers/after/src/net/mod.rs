@@ -1,7 +1,8 @@
 mod base;
-mod parts;
+pub(crate) mod parts;
 
 pub use base::{Net, NetFrozen};
+pub use parts::Head;
 
 /// No module.
 #[derive(Clone)]

@@ -2,6 +2,7 @@ mod base;
 mod parts;
 
 pub use base::Net;
+pub use parts::Head;
 
 /// No module.
 #[derive(Clone)]
