@@ -90,6 +90,14 @@ fn patterns() {
 }
 
 #[test]
+fn numbers_of_half() {
+    check(&[
+        "let most = match xs.kind() { Kind::Half => half::f16::MAX.to_f64() - 1000., Kind::BFloat16 => half::bf16::MIN.to_f64(), _ => 1.0 }; xs.clamp(-most, most)",
+        "use half::f16; let least = f16::MIN_POSITIVE.to_f32() + f16::EPSILON.to_f32(); xs * f64::from(least)",
+    ]);
+}
+
+#[test]
 fn guards() {
     check(&[
         "match self.mode { Mode::Pair(a, _) if a > 0.5 => xs * a, Mode::Pair(_, n) => xs * n, _ => xs.neg() }",

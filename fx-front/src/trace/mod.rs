@@ -32,7 +32,7 @@ use self::{
     env::Env,
     opaque::state_copies::{StateAccess, conflict},
     place::state_cell::Fields,
-    tracer::{Frame, OnError, Tracer, application},
+    tracer::{Frame, OnError, Tracer, Unwritten, application},
     value::{RefKind, Val},
 };
 use crate::{
@@ -195,11 +195,17 @@ fn one(
     let name = model.map_or_else(|| function.sig.ident.to_string(), |id| index.structs[id].name.clone());
     let signature = Signature::of(index, function, manner.training);
     let owner = owner.unwrap_or(Ty::Unknown);
+    let mut unwritten = Unwritten::ByParts { is_used: false };
     loop {
         let told = Diagnostics::new();
         let mut tracer = Tracer::new(index, &told, item, Graph::new(name.clone()), kept.clone());
-        (tracer.outlined, tracer.training) = (Some(manner.outlined), manner.training);
+        (tracer.outlined, tracer.training, tracer.unwritten) = (Some(manner.outlined), manner.training, unwritten);
         tracer.entry(&signature, &owner, manner.opaque_because);
+        if tracer.is_whole && tracer.unwritten == (Unwritten::ByParts { is_used: true }) {
+            // Where the whole of such a struct is needed, it is better opaque than the function is.
+            unwritten = Unwritten::Opaque;
+            continue;
+        }
         if tracer.found.is_empty() {
             let (opaque, accesses) = (tracer.opaque_pieces(), tracer.state_accesses());
             let copies_state = accesses.iter().any(StateAccess::is_copy);

@@ -139,6 +139,7 @@ impl Tracer<'_> {
 
     /// The whole function as one call of the user's own, when not even a piece of it can be understood.
     pub(in crate::trace) fn whole(&mut self, signature: &Signature, fault: &Unsupported) -> Arg {
+        self.is_whole = true;
         let params = self.graph.region(self.graph.body()).params.clone();
         let mut args: Vec<Arg> = Vec::new();
         let mut inputs = params.iter().skip(usize::from(signature.has_receiver));

@@ -38,8 +38,8 @@ pub(in crate::trace) struct Tracer<'a> {
     pub(in crate::trace) edits: Vec<(NodeId, Node)>,
     /// Whether a loop is being traced for the types alone of what it carries.
     pub(in crate::trace) types_only: bool,
-    /// Whether what is being traced is known to be gathered into a `Vec`.
-    pub(in crate::trace) expects_vec: bool,
+    /// Whether what is being traced is gathered into a `Vec`, where a `let` says it.
+    pub(in crate::trace) expects_vec: Option<bool>,
     /// The types that the code around an expression says it has.
     pub(in crate::trace) expects: Expectations,
     /// How many closures are being traced, whose `return` is not the entry's.
@@ -64,6 +64,22 @@ pub(in crate::trace) struct Tracer<'a> {
     pub(in crate::trace) training: bool,
     /// Why the item gets no frozen type, if that is so.
     pub(in crate::trace) left: Option<Left>,
+    /// What becomes of structs that generated code cannot make.
+    pub(in crate::trace) unwritten: Unwritten,
+    /// Whether the function is one call of the user's own.
+    pub(in crate::trace) is_whole: bool,
+}
+
+/// What becomes of a struct that an inlined function makes and generated code cannot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::trace) enum Unwritten {
+    /// It is opaque code, as it is written.
+    Opaque,
+    /// It is known by its parts, as long as nobody needs the whole.
+    ByParts {
+        /// Whether there is such a struct.
+        is_used: bool,
+    },
 }
 
 /// One function on the way down.
@@ -116,7 +132,7 @@ impl<'a> Tracer<'a> {
             facts: ValueFacts::default(),
             edits: Vec::new(),
             types_only: false,
-            expects_vec: false,
+            expects_vec: None,
             sources: 0,
             copies: 1,
             expects: Expectations::default(),
@@ -129,6 +145,8 @@ impl<'a> Tracer<'a> {
             outlined: None,
             training: false,
             left: None,
+            unwritten: Unwritten::ByParts { is_used: false },
+            is_whole: false,
         }
     }
 

@@ -210,7 +210,8 @@ impl Tracer<'_> {
             return behind.unwrap_or_else(|| unsupported(call.method.span(), format!("the method `{name}`")));
         };
         let receiver = self.receiver_of(id, receiver, call)?;
-        let args = call.args.iter().map(|arg| self.handed_on(arg)).collect::<Result<Vec<Val>>>()?;
+        let args = call.args.iter().enumerate().map(|(at, arg)| self.handed_to(arg, (id, at)));
+        let args = args.collect::<Result<Vec<Val>>>()?;
         if let Some(fx) = self.leaf_field(&receiver) {
             return self.leaf_call(id, fx, Some(&receiver), &args, call.span());
         }

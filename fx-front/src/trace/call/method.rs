@@ -1,6 +1,6 @@
 //! Method calls: on layers and structs of the crate, on options and lists, on what is not known.
 
-use fx_ir::{Arg, Effect, HostOp, Op, host};
+use fx_ir::{Arg, Effect, HostOp, host};
 use syn::{Expr, spanned::Spanned};
 
 use crate::syntax::{element_access::ElementAccess, peeled};
@@ -45,10 +45,22 @@ impl Tracer<'_> {
                 return Ok(Val::Some(Box::new(receiver)));
             }
             Ty::Tensor => return self.tensor_method(receiver, call),
+            Ty::Rust(ty) if ty == "bool" && (name == "then" || name == "then_some") => {
+                let branch = option::asked(call)?;
+                self.expects.next = expected;
+                return self
+                    .with_variables(&[(option::FLAG.to_owned(), receiver)], |tracer| tracer.branch(&branch, false));
+            }
             ty @ Ty::Leaf(_) => {
                 if let Some(value) = self.layer_method(&receiver, &ty, call, errors)? {
                     return Ok(value);
                 }
+            }
+            // A struct by its parts is what a function's `Ok` held.
+            ty @ Ty::Struct(_)
+                if is_unwrapped && matches!(receiver, Val::Fields(..)) && self.index.method(&ty, &name).is_none() =>
+            {
+                return Ok(receiver);
             }
             Ty::Struct(_) => return self.struct_method(receiver, call, errors),
             ty @ Ty::Rust(_) if self.index.method(&ty, &name).is_some() || self.is_module_of_crate(&ty, &name) => {
@@ -100,11 +112,6 @@ impl Tracer<'_> {
             }
             ("as_mut" | "as_deref_mut", ty) if self.is_stateful() && self.is_module(&ty) => {
                 return Ok(receiver.with_ref_kind(RefKind::Ref));
-            }
-            ("then" | "then_some", Ty::Rust(ty)) if ty == "bool" => {
-                let branch = option::asked(call)?;
-                return self
-                    .with_variables(&[(option::FLAG.to_owned(), receiver)], |tracer| tracer.branch(&branch, false));
             }
             ("map", Ty::Option(_)) => return self.map_option(receiver, call),
             ("unwrap_or" | "or", _) if matches!(receiver, Val::Lit(Arg::None, _)) && call.args.len() == 1 => {
@@ -223,54 +230,6 @@ impl Tracer<'_> {
         self.with_variables(&[(option::MATCHED.to_owned(), value)], |tracer| tracer.choice(&choice, false))
     }
 
-    /// What `unwrap` yields; `None` where that is not known.
-    fn taken_out(&mut self, receiver: &Val, ty: Ty, call: &syn::ExprMethodCall) -> Option<Val> {
-        match (receiver, ty) {
-            (_, Ty::Result(inner)) if self.is_understood(receiver) => Some(receiver.clone().with_ty(*inner)),
-            (Val::Tuple(_), _) => Some(receiver.clone()),
-            (Val::Some(inner), Ty::Option(_)) => Some((**inner).clone()),
-            // In a branch that the model may never take.
-            (Val::Lit(Arg::None, _), _) if self.region != self.graph.body() => Some(self.nothing_there(call)),
-            (Val::Node(id, ..), Ty::Option(inner)) if *inner != Ty::Unknown => {
-                Some(self.option_unwrapped(*id, *inner, call, receiver))
-            }
-            _ => None,
-        }
-    }
-
-    /// Whether it is the result of something that is understood, whose `Result` generated code takes off by itself.
-    fn is_understood(&self, value: &Val) -> bool {
-        let Val::Node(id, ..) = value else { return false };
-        match &self.graph.node(*id).op {
-            _ if self.facts.unwrapped.contains(id) => true,
-            Op::Call(_) => true,
-            op => op.is_fallible(),
-        }
-    }
-
-    fn option_unwrapped(&mut self, id: fx_ir::NodeId, inner: Ty, call: &syn::ExprMethodCall, receiver: &Val) -> Val {
-        let message = match call.args.first() {
-            Some(syn::Expr::Lit(lit)) => Some(quote::ToTokens::to_token_stream(lit).to_string()),
-            _ => None,
-        };
-        if is_copy(&inner) {
-            return self.host_node(HostOp::Unwrap(message), vec![id.into()], "inner", inner, call.span());
-        }
-        let path = self.path_of(receiver);
-        // What is behind the reference: generated code sees that it owns nothing here.
-        let borrows = self.graph.node(id).op.host().is_some_and(HostOp::yields_loan);
-        let op = if borrows { HostOp::UnwrapLoan(message) } else { HostOp::UnwrapRef(message) };
-        let value = self.host_node(op, vec![id.into()], "inner", inner, call.span());
-        if let (Some(node), Some(path)) = (value.node(), path) {
-            self.facts.set_path(node, path);
-        }
-        value.with_ref_kind(match receiver.ref_kind() {
-            Some(RefKind::Value) if !self.holds_references(id) => RefKind::Value,
-            Some(RefKind::RefRef) => RefKind::RefRef,
-            _ => RefKind::Ref,
-        })
-    }
-
     /// A method of a number, a list or an option that only computes.
     fn host_method(&mut self, receiver: Val, name: &str, call: &syn::ExprMethodCall) -> Result<Val> {
         if matches!(name, "clone" | "to_owned") && receiver.node().is_some() && self.has_clone(&receiver.ty()) {
@@ -280,6 +239,9 @@ impl Tracer<'_> {
         let is_float = receiver.ty() == Ty::Rust("float".to_owned());
         let receiver = if is_float { self.of_written_type(receiver, &Ty::Rust("f64".to_owned())) } else { receiver };
         if let ("sqrt", Some(known)) = (name, const_fold::sqrt(&receiver)) {
+            return Ok(known);
+        }
+        if let Some(known) = self.number_of_half(&receiver, name) {
             return Ok(known);
         }
         if let (Val::List(items), true) = (&receiver, call.args.is_empty()) {

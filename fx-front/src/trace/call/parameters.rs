@@ -39,6 +39,11 @@ impl Tracer<'_> {
                     self.of_known_type(value, &ty)?;
                     Val::Node(id, ty, form)
                 }
+                Val::Node(id, Ty::Option(held), form)
+                    if *held == Ty::Unknown && matches!(ty, Ty::Option(_)) && self.settle_elements(id, &ty) =>
+                {
+                    Val::Node(id, ty, form)
+                }
                 other => self.of_written_type(other, &ty),
             };
             let form = self.form_of(&value, &param.ty);

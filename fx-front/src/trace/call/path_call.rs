@@ -1,13 +1,13 @@
 //! Calls by path: `Tensor::cat(..)`, free functions, constructors of `Option` and `Result`.
 
 use fx_ir::host::methods::{Gives, Receiver, method};
-use fx_ir::{Arg, HostOp, OpId};
+use fx_ir::{Arg, Code, Effect, HostOp, Op, OpId};
 use syn::spanned::Spanned;
 
 use crate::index::{Name, Resolved};
-use crate::syntax::path_text;
+use crate::syntax::{path_text, written_types::typed_params};
 use crate::trace::std_model::convert::is_whole;
-use crate::trace::types::ty::is_untyped;
+use crate::trace::types::{expectation::Expectation, ty::is_untyped};
 use crate::trace::{
     OnError, Result, Tracer, Ty, Val,
     layer::recurrent::state_made_by,
@@ -120,6 +120,7 @@ impl Tracer<'_> {
                 Some(self.expr(&negated))
             }
             [] if ends("tch::no_grad_guard") => Some(Ok(Val::Unit)),
+            [seed] if ends("tch::manual_seed") => Some(self.seeded(seed)),
             [number] if ends("tch::Scalar::int") => Some(self.scalar_by("Int", number)),
             [number] if ends("tch::Scalar::float") => Some(self.scalar_by("Float", number)),
             [number] if ends("tch::Scalar::from") => Some(self.scalar_by("from", number)),
@@ -137,6 +138,18 @@ impl Tracer<'_> {
             }
             _ => None,
         }
+    }
+
+    /// `tch::manual_seed(seed)`, which decides what is drawn behind it.
+    fn seeded(&mut self, seed: &syn::Expr) -> Result<Val> {
+        let value = self.expr(seed)?.behind();
+        if !operator::is_number(&value) {
+            return unsupported(seed.span(), "the function `tch::manual_seed`");
+        }
+        let args = vec![self.operand(&value, seed.span())?];
+        let code = Code { effect: Effect::Io, ..Code::pure("::fx_runtime::tch::manual_seed($0)") };
+        self.push(Op::Rust(code), args, "effect", Ty::Tuple(Vec::new()), seed.span());
+        Ok(Val::Unit)
     }
 
     /// `i64::try_from(n)` of a whole number, a `Result`; `None` for any other call.
@@ -208,6 +221,15 @@ impl Tracer<'_> {
     /// An argument for a function of the crate, which may write to what is ours.
     pub(in crate::trace) fn handed_on(&mut self, arg: &syn::Expr) -> Result<Val> {
         self.mut_ref_to_local(arg)?.map_or_else(|| self.expr(arg), Ok)
+    }
+
+    /// The argument of a method of the crate at that position, whose parameter says what an `into()` makes.
+    pub(in crate::trace) fn handed_to(&mut self, arg: &syn::Expr, (method, at): (usize, usize)) -> Result<Val> {
+        let converts = matches!(arg, syn::Expr::MethodCall(call) if call.method == "into" && call.args.is_empty());
+        if converts && let Some(param) = typed_params(&self.index.fns[method].sig).nth(at) {
+            self.expects.next = Some(Expectation::of_parameter(&param.ty, method));
+        }
+        self.handed_on(arg)
     }
 
     fn call_fn(&mut self, id: usize, call: &syn::ExprCall, errors: OnError) -> Result<Val> {

@@ -15,8 +15,8 @@ use crate::trace::{
 
 /// What a chain of adaptors stands for.
 pub(in crate::trace) enum Chain {
-    /// The numbers of a range, as a list.
-    Numbers(Expr),
+    /// The numbers of a range, or elements that are picked out of a list, as a list.
+    Picked(Expr),
     /// The elements of a list, or references to them: the list as it is, where it can be shared.
     Whole(Expr),
     /// What a loop leaves in variables.
@@ -60,8 +60,8 @@ pub(in crate::trace) fn ended_chain(call: &syn::ExprMethodCall, around: &dyn Sur
     let span = call.span();
     let args: Vec<&Expr> = call.args.iter().collect();
     match (call.method.to_string().as_str(), args.as_slice()) {
-        ("collect" | "collect_vec", []) if gathers(call, around) && is_of_range(&call.receiver) => {
-            Some(Chain::Numbers((*call.receiver).clone()))
+        ("collect" | "collect_vec", []) if gathers(call, around) && picks(&call.receiver) => {
+            Some(Chain::Picked((*call.receiver).clone()))
         }
         ("collect" | "collect_vec", []) if gathers(call, around) && whole_list(&call.receiver).is_some() => {
             whole_list(&call.receiver).cloned().map(Chain::Whole)
@@ -227,12 +227,18 @@ fn whole_list(chain: &Expr) -> Option<&Expr> {
     }
 }
 
-/// Whether it is a range, or one from behind.
-fn is_of_range(expr: &Expr) -> bool {
-    match expr {
-        Expr::Paren(inner) => is_of_range(&inner.expr),
+/// Whether it is a range or the elements of a list themselves, all of them or those of some numbers.
+fn picks(chain: &Expr) -> bool {
+    match chain {
+        Expr::Paren(inner) => picks(&inner.expr),
         Expr::Range(_) => true,
-        Expr::MethodCall(call) => call.method == "rev" && is_of_range(&call.receiver),
+        Expr::MethodCall(call) => match IteratorMethod::of(&call.method) {
+            Some(IteratorMethod::IntoIter) => true,
+            Some(IteratorMethod::Rev | IteratorMethod::Skip | IteratorMethod::Take | IteratorMethod::StepBy) => {
+                picks(&call.receiver)
+            }
+            _ => false,
+        },
         _ => false,
     }
 }

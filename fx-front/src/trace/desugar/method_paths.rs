@@ -36,7 +36,7 @@ fn named(call: &ExprMethodCall) -> Option<Expr> {
     let (Some(Expr::Path(path)), 1) = (call.args.first(), call.args.len()) else { return None };
     let is_function = path.path.segments.len() > 1
         && path.path.segments.last().is_some_and(|last| last.ident.to_string().starts_with(char::is_lowercase));
-    if !is_function || !takes_closure_of_one(&call.method) {
+    if !(is_function || path.path.is_ident("Some")) || !takes_closure_of_one(&call.method) {
         return None;
     }
     let item = format_ident!("fx_named", span = path.span());

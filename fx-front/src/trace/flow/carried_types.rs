@@ -1,6 +1,6 @@
 //! What options and lists that a loop carries may hold, of which nothing says so before the loop.
 
-use fx_ir::{Arg, NodeId};
+use fx_ir::{Arg, HostOp, NodeId, Op};
 use proc_macro2::Span;
 
 use crate::trace::types::ty::{is_open_list, is_settled_within, is_untyped};
@@ -36,6 +36,45 @@ impl Tracer<'_> {
         self.edit_node(list).ty = ir;
     }
 
+    /// Says of which type the options are in the list of which `element` is one, where nothing said so when the list was
+    /// made; returns whether there is such a list.
+    pub(in crate::trace) fn settle_elements(&mut self, element: NodeId, ty: &Ty) -> bool {
+        let owner = self.graph.scope_of(element).and_then(|region| self.graph.owner_of(region));
+        let Some(owner) = owner.filter(|_| is_settled_within(ty) && !is_untyped(ty)) else { return false };
+        let node = self.graph.node(owner);
+        // Bound by the loop over the list, or by a `match` on the element of some number.
+        let got = match (&node.op, node.input(0)) {
+            (Op::For(_), _) => None,
+            (Op::Match(_), Some(subject)) if is_element(&self.graph.node(subject).op) => Some(subject),
+            _ => return false,
+        };
+        let open = self.index.ir_type(&Ty::List(Box::new(Ty::Option(Box::new(Ty::Unknown)))));
+        let is_open = |id: &NodeId| {
+            let node = self.graph.node(*id);
+            node.ty == open && matches!(node.op.host(), Some(HostOp::Repeat | HostOp::Filled(_)))
+        };
+        let over = self.graph.node(got.unwrap_or(owner)).args.iter().filter_map(Arg::node);
+        let lists: Vec<NodeId> = over.filter(is_open).collect();
+        let whole = Ty::List(Box::new(ty.clone()));
+        let ([list], Some(spelled)) = (lists.as_slice(), self.spelling(&whole)) else { return false };
+        self.settle_open_list(*list, &whole);
+        // Nothing but the type says of what the options are, where generated code looks into one.
+        let node = self.edit_node(*list);
+        if let Op::Host(host) = &mut node.op {
+            if host.op == HostOp::Repeat {
+                node.args = vec![HostOp::Repeat.of(std::mem::take(&mut node.args))];
+                host.op = HostOp::Ascribe(spelled);
+            } else {
+                host.op = HostOp::Filled(spelled);
+            }
+        }
+        self.edit_node(element).ty = self.index.ir_type(ty);
+        if let Some(got) = got {
+            self.edit_node(got).ty = self.index.ir_type(&Ty::Option(Box::new(ty.clone())));
+        }
+        true
+    }
+
     /// Says of options that are `None`, and may be parts of a tuple, what they may hold.
     fn settle(&mut self, value: &mut Val, ty: &Ty, span: Span) {
         match (value, ty) {
@@ -56,6 +95,11 @@ impl Tracer<'_> {
             _ => {}
         }
     }
+}
+
+/// Whether the operation asks a list for an element.
+fn is_element(op: &Op) -> bool {
+    matches!(op.host(), Some(HostOp::Method(name)) if matches!(name.as_str(), "get" | "first" | "last"))
 }
 
 /// A list or an option that is `None`, of which nothing says what it may hold, or a tuple with such a part.

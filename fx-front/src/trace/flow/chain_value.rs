@@ -1,7 +1,7 @@
 //! The value of a chain of iterator adaptors: what the loop that it stands for leaves in variables.
 
 use crate::trace::desugar::iterator_chain::Reduction;
-use fx_ir::{Arg, Effect, HostOp};
+use fx_ir::{Arg, Effect, HostOp, host::Adaptor};
 use syn::{Expr, ExprMethodCall, spanned::Spanned};
 
 use crate::trace::types::ty::{is_copy, is_untyped};
@@ -20,7 +20,7 @@ impl<'a> Tracer<'a> {
         trace_for: ForLoops<'_, 'a>,
     ) -> Option<Result<Val>> {
         match ended_chain(call, self)? {
-            Chain::Numbers(range) => Some(self.numbers_of(&range)),
+            Chain::Picked(chain) => Some(self.picked(&chain, trace_for)),
             Chain::Whole(list) => self.whole_list(&list),
             Chain::Loop(accumulation) => Some(self.accumulated(&accumulation, trace_for)),
             Chain::Reduction(reduction) => self.reduced(call, reduction, trace_for),
@@ -54,17 +54,31 @@ impl<'a> Tracer<'a> {
         Ok(if values.len() > 1 { Val::Tuple(values) } else { values.pop().unwrap_or(Val::Unit) })
     }
 
-    /// The numbers of a range, gathered.
-    fn numbers_of(&mut self, range: &Expr) -> Result<Val> {
-        let (over, items) = self.iterable(range)?;
+    /// The numbers of a range or of a list, gathered; other elements as the loop over them gathers them.
+    fn picked(&mut self, chain: &Expr, trace_for: ForLoops<'_, 'a>) -> Result<Val> {
+        let mark = self.checkpoint();
+        let (over, items) = self.iterable(chain)?;
         if let Some(items) = items {
             return Ok(Val::List(items));
         }
-        if is_untyped(&over.item) || !is_copy(&over.item) {
-            return unsupported(range.span(), "numbers of a type that is not known");
+        let ty = Ty::List(Box::new(over.item.clone()));
+        let mut adaptors = over.adaptors;
+        let is_list = adaptors.first() == Some(&Adaptor::Iter);
+        if is_list && !is_copy(&over.item) {
+            self.rollback(mark);
+            return self.accumulated(&gathered(chain), trace_for);
         }
-        let op = HostOp::Collect(over.adaptors);
-        Ok(self.host_node(op, vec![over.source.into()], "numbers", Ty::List(Box::new(over.item)), range.span()))
+        if is_untyped(&over.item) || !is_copy(&over.item) {
+            return unsupported(chain.span(), "numbers of a type that is not known");
+        }
+        if is_list && over.forms.one() != RefKind::Value {
+            return unsupported(chain.span(), "a list of references to numbers");
+        }
+        adaptors.extend(Some(Adaptor::Copied).filter(|_| is_list));
+        let is_changed = self.is_spilled(&Val::Node(over.source, ty.clone(), RefKind::Value));
+        let effect = if is_list && is_changed { Effect::Io } else { Effect::Pure };
+        let op = HostOp::Collect(adaptors);
+        Ok(self.host_node_with(effect, op, vec![over.source.into()], "numbers", ty, chain.span()))
     }
 
     /// References to the elements of a list of tensors, as a list of handles; `None` of anything else.

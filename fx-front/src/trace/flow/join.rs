@@ -81,6 +81,8 @@ impl Tracer<'_> {
         changed.dedup();
         // What some branch gives no value has none behind them, whatever the others do.
         changed.retain(|name| !living.iter().any(|branch| matches!(branch.env.read(name), Some(Val::Never))));
+        let moved = self.moved_lists(&living, &changed);
+        changed.retain(|name| !moved.contains(name));
         let pack = |branch: &Branch| -> Option<Val> {
             let mut parts = vec![branch.value.clone()];
             for name in &changed {
@@ -109,7 +111,23 @@ impl Tracer<'_> {
             self.name_after(name, &part);
             self.env.assign(name, part);
         }
+        for name in &moved {
+            self.env.assign(name, Val::Never);
+        }
         Ok(value)
+    }
+
+    /// The variables among these whose list some branch hands over as its value: nothing is left of it behind them.
+    fn moved_lists(&self, living: &[&Branch], names: &[String]) -> Vec<String> {
+        let is_moved = |name: &&String| {
+            living.iter().any(|branch| {
+                let list =
+                    branch.env.read(name).filter(|list| matches!(list.ty(), Ty::List(_)) && self.is_spilled(list));
+                let leaves = branch.value.leaves().unwrap_or_default();
+                list.is_some_and(|list| leaves.iter().any(|leaf| self.is_spilled(leaf) && leaf.same(list)))
+            })
+        };
+        names.iter().filter(is_moved).cloned().collect()
     }
 
     /// The same of the leaves alone that are not known behind the branches: `open` yields those of one branch.

@@ -21,10 +21,14 @@ pub(in crate::trace) struct ListRepr {
 impl ListRepr {
     const NONE: ListRepr = ListRepr { element: Ty::Unknown, is_written: false, is_vec: false, is_other: false };
 
-    /// How the user's variable holds the `Vec` that generated code makes of written lists; it may be an array there.
+    /// How the user's variable holds the list: as what one branch says for sure, or, where all are written out, as a `Vec`
+    /// or an array.
     pub(in crate::trace) fn ref_kind(&self) -> Option<RefKind> {
-        let form = if self.is_vec { RefKind::Value } else { RefKind::RefRef };
-        (self.is_written && !self.is_other).then_some(form)
+        match self {
+            ListRepr { is_other: true, .. } => None,
+            ListRepr { is_vec: true, .. } => Some(RefKind::Value),
+            ListRepr { is_written, .. } => is_written.then_some(RefKind::RefRef),
+        }
     }
 }
 

@@ -16,13 +16,24 @@ impl Tracer<'_> {
             return unsupported(expr.span(), "`Err` here");
         };
         let value = if let syn::Expr::Return(syn::ExprReturn { expr: Some(value), .. }) = expr { value } else { expr };
-        let (whole, (code, args)) = if self.is_home() {
-            (whole.to_token_stream().to_string(), self.captured(value, expr.span())?)
-        } else {
-            let mut args = Vec::new();
-            ("::std::result::Result<(), _>".to_owned(), (Code::pure(self.closed_error(value, &mut args)?), args))
+        let (whole, mark) = (whole.to_token_stream().to_string(), self.checkpoint());
+        let closed = match self.is_home().then(|| self.captured(value, expr.span())) {
+            Some(Ok((code, args))) => return Ok(self.refuse(code, &whole, args, expr.span())),
+            Some(Err(fault)) => {
+                // The code mentions what it cannot be handed, of which the error may hold a number alone.
+                self.rollback(mark);
+                self.closed_refusal(value).map_err(|_| fault)
+            }
+            None => self.closed_refusal(value),
         };
-        Ok(self.refuse(code, &whole, args, expr.span()))
+        let (code, args) = closed?;
+        Ok(self.refuse(code, "::std::result::Result<(), _>", args, expr.span()))
+    }
+
+    /// `Err(..)` as code that holds nothing but values of the frozen model.
+    fn closed_refusal(&mut self, value: &syn::Expr) -> Result<(Code, Vec<Arg>)> {
+        let mut args = Vec::new();
+        Ok((Code::pure(self.closed_error(value, &mut args)?), args))
     }
 
     /// Leaves the frozen model with the error that the code makes, which is a `whole`.

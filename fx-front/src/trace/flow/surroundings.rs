@@ -41,7 +41,7 @@ impl Surroundings for Tracer<'_> {
     }
 
     fn collects_vec(&self) -> bool {
-        self.expects_vec || self.function().sig.output.to_token_stream().to_string().contains("Vec")
+        self.expects_vec.unwrap_or_else(|| self.function().sig.output.to_token_stream().to_string().contains("Vec"))
     }
 
     fn new_name(&mut self, what: &str, span: Span) -> Ident {

@@ -97,7 +97,7 @@ impl Tracer<'_> {
     }
 
     /// A value as a field of that type has it: `None` knows of what it is one.
-    fn of_field(&mut self, value: Val, ty: &Ty) -> Val {
+    pub(in crate::trace) fn of_field(&mut self, value: Val, ty: &Ty) -> Val {
         match (&value, ty) {
             (Val::Lit(Arg::None, _), Ty::Option(_)) => Val::Lit(Arg::None, ty.clone()),
             _ => self.of_written_type(value, ty),

@@ -1,9 +1,10 @@
-//! Options: what is one, and parts of the model that may not be there and whose methods are called all the same.
+//! Options: what is one, what `unwrap` yields, and parts of the model that may not be there and whose methods are called
+//! all the same.
 
-use fx_ir::{Effect, HostOp};
+use fx_ir::{Arg, Effect, HostOp, NodeId, Op};
 use syn::spanned::Spanned;
 
-use crate::trace::types::ty::never;
+use crate::trace::types::ty::{is_copy, never};
 use crate::trace::{RefKind, Result, Tracer, Ty, Val};
 
 impl<'a> Tracer<'a> {
@@ -56,5 +57,53 @@ impl<'a> Tracer<'a> {
         };
         self.host_node_with(Effect::Io, HostOp::Panic(message), Vec::new(), "unwrap", never(), unwrap.span());
         Val::Never
+    }
+
+    /// What `unwrap` yields; `None` where that is not known.
+    pub(in crate::trace) fn taken_out(&mut self, receiver: &Val, ty: Ty, call: &syn::ExprMethodCall) -> Option<Val> {
+        match (receiver, ty) {
+            (_, Ty::Result(inner)) if self.is_understood(receiver) => Some(receiver.clone().with_ty(*inner)),
+            (Val::Tuple(_) | Val::List(_), _) => Some(receiver.clone()),
+            (Val::Some(inner), Ty::Option(_)) => Some((**inner).clone()),
+            // In a branch that the model may never take.
+            (Val::Lit(Arg::None, _), _) if self.region != self.graph.body() => Some(self.nothing_there(call)),
+            (Val::Node(id, ..), Ty::Option(inner)) if *inner != Ty::Unknown => {
+                Some(self.option_unwrapped(*id, *inner, call, receiver))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether it is the result of something that is understood, whose `Result` generated code takes off by itself.
+    fn is_understood(&self, value: &Val) -> bool {
+        let Val::Node(id, ..) = value else { return false };
+        match &self.graph.node(*id).op {
+            _ if self.facts.unwrapped.contains(id) => true,
+            Op::Call(_) => true,
+            op => op.is_fallible(),
+        }
+    }
+
+    fn option_unwrapped(&mut self, id: NodeId, inner: Ty, call: &syn::ExprMethodCall, receiver: &Val) -> Val {
+        let message = match call.args.first() {
+            Some(syn::Expr::Lit(lit)) => Some(quote::ToTokens::to_token_stream(lit).to_string()),
+            _ => None,
+        };
+        if is_copy(&inner) {
+            return self.host_node(HostOp::Unwrap(message), vec![id.into()], "inner", inner, call.span());
+        }
+        let path = self.path_of(receiver);
+        // What is behind the reference: generated code sees that it owns nothing here.
+        let borrows = self.graph.node(id).op.host().is_some_and(HostOp::yields_loan);
+        let op = if borrows { HostOp::UnwrapLoan(message) } else { HostOp::UnwrapRef(message) };
+        let value = self.host_node(op, vec![id.into()], "inner", inner, call.span());
+        if let (Some(node), Some(path)) = (value.node(), path) {
+            self.facts.set_path(node, path);
+        }
+        value.with_ref_kind(match receiver.ref_kind() {
+            Some(RefKind::Value) if !self.holds_references(id) => RefKind::Value,
+            Some(RefKind::RefRef) => RefKind::RefRef,
+            _ => RefKind::Ref,
+        })
     }
 }

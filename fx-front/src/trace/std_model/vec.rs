@@ -40,6 +40,9 @@ impl<'a> Tracer<'a> {
             }
             ("contains", Val::List(items)) if is_copy(element) && !items.is_empty() => Some(self.contained(list, call)),
             ("contains", Val::Node(..)) if is_copy(element) && !is_untyped(element) => Some(self.contained(list, call)),
+            ("contains", Val::Node(..)) if self.index.is_enum(element) => {
+                Some(self.contains_variant(list, element, call))
+            }
             ("resize" | "resize_with", _) => self.resized(list, element, call),
             (
                 "pop" | "remove" | "swap_remove" | "push" | "insert" | "truncate" | "reverse" | "swap" | "clear"
@@ -60,6 +63,22 @@ impl<'a> Tracer<'a> {
             return unsupported(span, "the method `contains`");
         }
         let args = vec![self.operand(list, span)?, HostOp::Ref.on(self.operand(&number, span)?)];
+        Ok(self.host_node(HostOp::Method("contains".to_owned()), args, "contains", Ty::Rust("bool".to_owned()), span))
+    }
+
+    /// `self.kinds.contains(&Kind::Local)`, by the `PartialEq` of the crate's enum.
+    fn contains_variant(&mut self, list: &Val, element: &Ty, call: &syn::ExprMethodCall) -> Result<Val> {
+        let (Some(variant), span) = (call.args.first(), call.span()) else {
+            return unsupported(call.span(), "the method `contains`");
+        };
+        let variant = self.expr(variant)?.behind();
+        let operand = self.operand(&variant, span)?;
+        let variant = match variant {
+            Val::Lit(Arg::Path(_), ty) if ty == *element => operand,
+            Val::Node(_, ty, _) if ty == *element => HostOp::Copied.on(operand),
+            _ => return unsupported(span, "the method `contains`"),
+        };
+        let args = vec![self.operand(list, span)?, HostOp::Ref.on(variant)];
         Ok(self.host_node(HostOp::Method("contains".to_owned()), args, "contains", Ty::Rust("bool".to_owned()), span))
     }
 

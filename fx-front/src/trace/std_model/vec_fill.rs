@@ -7,7 +7,7 @@ use syn::spanned::Spanned;
 
 use crate::syntax::is_chain;
 use crate::trace::desugar::closure_form::is_plain_closure;
-use crate::trace::types::ty::{is_copy, is_untyped};
+use crate::trace::types::ty::{is_copy, is_open_list, is_untyped};
 use crate::trace::{
     Result, Tracer, Ty, Val, application, place::local_place::LocalPlace, tensor::operator,
     types::expectation::Expectation,
@@ -83,6 +83,14 @@ impl Tracer<'_> {
         let (count, value) = (self.expr(count)?, self.expr(value)?);
         let element = if self.spelling(element).is_some() { element.clone() } else { value.ty() };
         let ty = Ty::List(Box::new(element.clone()));
+        if matches!(list, Val::List(items) if items.is_empty()) && is_open_list(&ty) && operator::is_number(&count) {
+            // What stands beside it, or is written to its elements, says of what they are options.
+            let args = vec![Arg::None, self.operand(&count, span)?];
+            let filled = HostOp::Filled("Vec<_>".to_owned());
+            let filled = self.host_node_with(Effect::Io, filled, args, "list", ty, span);
+            self.set_local(place, filled, span)?;
+            return Ok(Some(Val::Unit));
+        }
         let Some(spelled) = self.spelling(&ty).filter(|_| !is_untyped(&element)) else { return Ok(None) };
         if !is_known(&value) || !operator::is_number(&count) {
             return Ok(None);

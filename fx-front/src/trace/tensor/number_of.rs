@@ -1,14 +1,24 @@
-//! `f64::try_from(tensor)` and `Vec::<f64>::try_from(tensor)`: the numbers that a tensor holds.
+//! `f64::try_from(tensor)` and `Vec::<f64>::try_from(tensor)`: the numbers that a tensor holds; `half::f16::MAX.to_f64()`.
 
 use fx_ir::{Arg, HostOp};
 use syn::{Expr, spanned::Spanned};
 
-use crate::trace::{Result, Tracer, Ty, Val};
+use crate::index::Resolved;
+use crate::trace::{Result, Tracer, Ty, Val, tensor::const_fold};
 
 /// What a tensor of one element is read as.
 const NUMBERS: [&str; 8] = ["bool", "f64", "f32", "i64", "i32", "i16", "i8", "u8"];
 
 impl Tracer<'_> {
+    /// `half::f16::MAX.to_f64()`; `None` for a method of anything else.
+    pub(in crate::trace) fn number_of_half(&self, receiver: &Val, method: &str) -> Option<Val> {
+        let Val::Lit(Arg::Path(path), _) = receiver else { return None };
+        match self.index.resolve(self.module(), path) {
+            Resolved::External(full) => const_fold::half(&full, method),
+            Resolved::Item(..) => None,
+        }
+    }
+
     /// `f64::try_from(tensor)` and `Vec::<f64>::try_from(tensor)`: what a tensor holds; `None` for any other call.
     pub(in crate::trace) fn number_of_tensor(
         &mut self,

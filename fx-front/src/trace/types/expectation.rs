@@ -49,6 +49,11 @@ impl Expectations {
 }
 
 impl Expectation {
+    /// Of what a parameter of the function is given.
+    pub(in crate::trace) fn of_parameter(written: &syn::Type, function: usize) -> Expectation {
+        Expectation { written: written.clone(), function }
+    }
+
     /// Of a part of a tuple.
     pub(in crate::trace) fn part(&self, at: usize) -> Option<Expectation> {
         part_type(&self.written, at).map(|written| Expectation { written: written.clone(), function: self.function })
@@ -116,7 +121,7 @@ impl Tracer<'_> {
             | syn::Expr::Group(_)
             | syn::Expr::Tuple(_)
             | syn::Expr::Macro(_) => expected.cloned(),
-            syn::Expr::MethodCall(call) if call.method == "collect" || call.method == "into" => expected.cloned(),
+            syn::Expr::MethodCall(call) if hands_on(&call.method) => expected.cloned(),
             syn::Expr::MethodCall(call) if is_conversion(call) => expected.cloned(),
             syn::Expr::Call(call) if call.args.len() == 1 => match call.func.to_token_stream().to_string().as_str() {
                 "Ok" => expected.cloned(),
@@ -163,6 +168,11 @@ impl Tracer<'_> {
         }
         Ok(values)
     }
+}
+
+/// Whether what is expected of the method's value is expected within the call.
+fn hands_on(method: &syn::Ident) -> bool {
+    ["collect", "into", "then", "then_some"].iter().any(|name| method == name)
 }
 
 /// The expression that the value of a block comes from.

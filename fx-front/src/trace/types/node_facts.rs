@@ -205,8 +205,13 @@ impl Tracer<'_> {
     pub(in crate::trace) fn is_own_variant(&self, id: NodeId) -> bool {
         let given = |owner: NodeId, at: usize| {
             let ends = self.graph.node(owner).regions.iter().filter_map(|&region| self.graph.yield_of(region));
-            let mut given = ends.map(|end| self.graph.node(end).args.get(at).and_then(fx_ir::Arg::node));
-            given.all(|one| one.is_some_and(|one| self.is_own_variant(one)))
+            let mut given = ends.map(|end| self.graph.node(end).args.get(at));
+            given.all(|one| match one {
+                Some(Arg::Node(id)) => self.is_own_variant(*id),
+                // A variant that holds nothing.
+                Some(Arg::Path(_)) => true,
+                _ => false,
+            })
         };
         let node = self.graph.node(id);
         match (&node.op, node.input(0)) {
@@ -220,7 +225,11 @@ impl Tracer<'_> {
 
     /// Whether branches may hand over this leaf, of an enum of the crate.
     pub(in crate::trace) fn is_variant_leaf(&self, ty: &Ty, leaf: &Val) -> bool {
-        matches!(ty, Ty::Rust(_)) && leaf.node().is_some_and(|id| self.is_own_variant(id))
+        match leaf {
+            Val::Node(id, ..) => matches!(ty, Ty::Rust(_)) && self.is_own_variant(*id),
+            Val::Lit(Arg::Path(_), of) => of == ty && self.index.is_enum(ty),
+            _ => false,
+        }
     }
 }
 

@@ -88,6 +88,7 @@ impl Tracer<'_> {
             Val::Tuple(parts) => Ok(HostOp::Tuple.of(self.exact_operands(parts, span)?)),
             Val::Some(inner) => Ok(HostOp::Some.on(self.exact_operand(inner, span)?)),
             Val::Fields(..) => self.struct_operand(value, span),
+            Val::Node(id, _, RefKind::Value) if self.is_own_variant(*id) => self.variant_operand(*id, span),
             Val::Node(id, Ty::List(element), _) if is_copy(element) && self.is_vec(*id) => Ok(HostOp::ToVec.on(*id)),
             Val::Node(id, ty, form) if self.is_made_field(*id) || (*form == RefKind::Value && self.is_held(value)) => {
                 let copy = self.copy_of(ty, &Arg::Node(*id));
@@ -96,6 +97,17 @@ impl Tracer<'_> {
                     Ok,
                 )
             }
+            _ => unsupported(span, "code that mentions a value whose type is not known for sure"),
+        }
+    }
+
+    /// A value of an enum of the crate that the forward has made: made once more of what it holds, or what branches hand
+    /// over, which nothing else reads.
+    fn variant_operand(&mut self, id: NodeId, span: Span) -> Result<Arg> {
+        let held = self.facts.variants.get(&id).map(|(_, held)| held.clone());
+        match (self.graph.node(id).op.host().cloned(), held) {
+            (Some(made @ HostOp::Construct(_)), Some(held)) => Ok(made.of(self.exact_operands(&held, span)?)),
+            _ if !self.graph.has_users(id) => Ok(Arg::Node(id)),
             _ => unsupported(span, "code that mentions a value whose type is not known for sure"),
         }
     }

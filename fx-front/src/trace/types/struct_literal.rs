@@ -1,18 +1,18 @@
 //! Struct literals: the value is one node, and what its fields are stays known.
 
+use std::rc::Rc;
+
 use fx_ir::HostOp;
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
 use crate::index::{Name, Resolved};
-use crate::trace::{Result, Tracer, Ty, Val, unsupported};
+use crate::trace::{Result, Tracer, Ty, Val, tracer::Unwritten, unsupported, value::Shape};
 
 impl Tracer<'_> {
     /// `Output { logits, hidden }`: a value of the user's made of values that are known.
     pub(in crate::trace) fn structure(&mut self, literal: &syn::ExprStruct) -> Result<Val> {
-        let span = literal.span();
-        let path = self.qualified(&literal.path)?;
         let written = literal.path.to_token_stream().to_string();
         let ty = self.enum_of(&written.replace(' ', "")).map_or_else(
             || {
@@ -21,27 +21,64 @@ impl Tracer<'_> {
             },
             |(ty, _)| ty,
         );
-        let (mut args, mut fields) = (Vec::new(), Vec::new());
+        let fields = self.given_fields(literal, &ty)?;
+        match self.struct_node(literal, &ty, &fields) {
+            Ok(value) => Ok(value),
+            Err(fault) => self.struct_of_parts(&ty, fields).map_or(Err(fault), Ok),
+        }
+    }
+
+    /// The fields that the literal gives the struct, with their values.
+    fn given_fields(&mut self, literal: &syn::ExprStruct, ty: &Ty) -> Result<Vec<(String, Val)>> {
+        let mut fields = Vec::new();
         for field in &literal.fields {
             let value = self.expr(&field.expr)?;
-            let member = field.member.to_token_stream().to_string();
-            args.push(self.field_operand(&value, &ty, &member, span)?);
-            fields.push((member, value));
+            fields.push((field.member.to_token_stream().to_string(), value));
         }
         if let Some(rest) = &literal.rest {
             let base = self.expr(rest)?;
-            for member in self.other_fields(&ty, &fields, rest.span())? {
+            for member in self.other_fields(ty, &fields, rest.span())? {
                 let value = self.field(&base, &member, rest.span())?;
-                args.push(self.field_operand(&value, &ty, &member, span)?);
                 fields.push((member, value));
             }
         }
+        Ok(fields)
+    }
+
+    /// The struct as one node.
+    fn struct_node(&mut self, literal: &syn::ExprStruct, ty: &Ty, fields: &[(String, Val)]) -> Result<Val> {
+        let (path, span) = (self.qualified(&literal.path)?, literal.span());
+        let mut args = Vec::new();
+        for (member, value) in fields {
+            args.push(self.field_operand(value, ty, member, span)?);
+        }
         let names = fields.iter().map(|(member, _)| member.clone()).collect();
-        let value = self.host_node(HostOp::Struct((path, names)), args, "made", ty, span);
+        let value = self.host_node(HostOp::Struct((path, names)), args, "made", ty.clone(), span);
         if let Some(id) = value.node() {
-            self.facts.set_made(id, fields);
+            self.facts.set_made(id, fields.to_vec());
         }
         Ok(value)
+    }
+
+    /// A struct that generated code cannot make, as the values of its fields; `None` where not all of them are known.
+    fn struct_of_parts(&mut self, ty: &Ty, mut fields: Vec<(String, Val)>) -> Option<Val> {
+        let (Ty::Struct(owner), Unwritten::ByParts { .. }) = (ty.clone(), self.unwritten) else { return None };
+        if self.is_module(ty) || self.is_entry() {
+            return None;
+        }
+        let names: Vec<String> = self.index.structs[owner].fields.iter().map(|field| field.name.clone()).collect();
+        let mut parts = Vec::new();
+        for name in &names {
+            let at = fields.iter().position(|(member, _)| member == name)?;
+            let ty = self.index.field(owner, name).map(|field| self.index.field_ty(owner, field));
+            let part = self.of_field(fields.swap_remove(at).1, &ty.unwrap_or(Ty::Unknown));
+            if part.ty() == Ty::Unknown {
+                return None;
+            }
+            parts.push(part);
+        }
+        self.unwritten = Unwritten::ByParts { is_used: true };
+        Some(Val::Fields(Rc::new(Shape { owner, names }), parts))
     }
 
     /// `Wrapper(xs)` as `Wrapper { 0: xs }`; `None` if it is no tuple struct of the crate.

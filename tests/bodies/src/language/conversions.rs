@@ -93,6 +93,51 @@ impl ResultDiscarded {
     }
 }
 
+/// A list that has to be of one length, or the forward fails.
+#[derive(Debug, Module)]
+pub struct Halved {
+    layer: nn::Linear,
+    parts: i64,
+}
+
+#[traceable(strict)]
+impl Halved {
+    pub fn forward(&self, xs: &Tensor) -> Result<Tensor, String> {
+        let ys = xs.apply(&self.layer);
+        let [a, b]: [Tensor; 2] =
+            ys.chunk(self.parts, -1).try_into().map_err(|_| format!("{} parts of {}", self.parts, ys.dim()))?;
+        Ok(a.tanh() * b)
+    }
+}
+
+/// A tensor that is made an option where a method takes one.
+#[derive(Debug, Module)]
+pub struct MadeOptional {
+    layer: nn::Linear,
+}
+
+impl MadeOptional {
+    fn added(&self, xs: &Tensor, other: Option<&Tensor>, whole: Option<Tensor>) -> Tensor {
+        let ys = match other {
+            Some(other) => xs + other,
+            None => xs.neg(),
+        };
+        match whole {
+            Some(whole) => ys * whole,
+            None => ys.tanh(),
+        }
+    }
+}
+
+#[traceable(strict)]
+impl MadeOptional {
+    pub fn forward(&self, xs: &Tensor, given: Option<&Tensor>) -> Tensor {
+        let ys = xs.apply(&self.layer);
+        let used = given.unwrap_or(&ys);
+        self.added(xs, used.into(), None) + self.added(&ys, None, ys.relu().into())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -116,5 +161,20 @@ mod tests {
     #[test]
     fn result_discarded() {
         agree!(ResultDiscarded::new, [randn(&[3, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn lists_of_one_length() {
+        for parts in [2, 4] {
+            let make = |p: &Path| Halved { layer: nn::linear(p / "l", 4, 4, Default::default()), parts };
+            agree!(make, [randn(&[2, 4])], |net, xs| net.forward(xs));
+        }
+    }
+
+    #[test]
+    fn options_of_tensors() {
+        let make = |p: &Path| MadeOptional { layer: nn::linear(p / "l", 4, 4, Default::default()) };
+        let cases = [(randn(&[2, 4]), None), (randn(&[2, 4]), Some(randn(&[2, 4])))];
+        agree!(make, cases, |net, (xs, given)| net.forward(xs, given.as_ref()));
     }
 }

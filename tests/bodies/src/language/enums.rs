@@ -174,6 +174,39 @@ impl Asked {
     }
 }
 
+/// A list of variants, which is asked for one by a method of its own, and for that of a field.
+#[derive(Debug, Clone)]
+pub struct TaskList {
+    tasks: Vec<Task>,
+}
+
+impl TaskList {
+    fn has(&self, task: Task) -> bool {
+        self.tasks.contains(&task)
+    }
+}
+
+#[derive(Debug, Module)]
+pub struct Listed {
+    fc: nn::Linear,
+    own: Task,
+    list: TaskList,
+}
+
+#[traceable(strict)]
+impl Listed {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let mut ys = xs.shallow_clone();
+        if self.list.has(Task::Classify) {
+            ys = ys.apply(&self.fc);
+        }
+        if self.list.has(Task::Embed) | self.list.tasks.is_empty() {
+            ys = ys.relu();
+        }
+        if self.list.tasks.contains(&self.own) { ys + xs } else { ys }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -229,6 +262,15 @@ mod tests {
         let make = |p: &nn::Path| Tasks { fc: linear(p / 0), mode: "tanh".to_owned() };
         agree!(make, [randn(&[2, 4])], |net, xs| net.forward(xs, Task::Classify));
         agree!(make, [randn(&[2, 4])], |net, xs| net.forward(xs, Task::Embed));
+    }
+
+    #[test]
+    fn lists_of_variants() {
+        for tasks in [vec![], vec![Task::Embed], vec![Task::Classify], vec![Task::Embed, Task::Classify]] {
+            let list = TaskList { tasks };
+            let make = |p: &nn::Path| Listed { fc: linear(p / 0), own: Task::Embed, list: list.clone() };
+            agree!(make, [randn(&[2, 4])], |net, xs| net.forward(xs));
+        }
     }
 
     #[test]

@@ -109,6 +109,39 @@ impl Parts {
     }
 }
 
+/// A list that branches fill and hand over, as ProphetNet has it for the tokens that it predicts.
+#[derive(Debug, Module)]
+pub struct HandedOver {
+    fcs: Vec<nn::Linear>,
+}
+
+#[traceable(strict)]
+impl HandedOver {
+    pub fn forward(&self, xs: &Tensor, past: Option<&Tensor>) -> Tensor {
+        let (mut streams, mask) = {
+            let mut streams = Vec::with_capacity(self.fcs.len());
+            if let Some(past) = past {
+                for fc in &self.fcs {
+                    streams.push(xs.apply(fc) + past);
+                }
+                (streams, None)
+            } else {
+                for fc in &self.fcs {
+                    streams.push(xs.apply(fc));
+                }
+                let mask = xs.sigmoid();
+                (streams, Some(mask))
+            }
+        };
+        streams.insert(0, xs.tanh());
+        let ys = Tensor::cat(streams.as_slice(), 0);
+        match mask {
+            Some(mask) => ys * mask.repeat([3, 1]),
+            None => ys,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -146,5 +179,12 @@ mod tests {
     fn parts() {
         let make = |p: &nn::Path| Parts { convs: (0..3).map(|at| linear(p / at, 4)).collect() };
         agree!(make, [randn(&[2, 16])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn handed_over() {
+        let make = |p: &nn::Path| HandedOver { fcs: (0..2).map(|at| linear(p / at, 8)).collect() };
+        let cases = [(randn(&[2, 8]), None), (randn(&[2, 8]), Some(randn(&[2, 8])))];
+        agree!(make, cases, |net, (xs, past)| net.forward(xs, past.as_ref()));
     }
 }

@@ -51,6 +51,7 @@ pub mod size_lists;
 pub mod spellings;
 pub mod statements;
 pub mod std_methods;
+pub mod structs_by_parts;
 pub mod texts;
 pub mod tuple_structs;
 pub mod typed_by_variables;

@@ -112,6 +112,91 @@ impl Mapped {
     }
 }
 
+/// What a layer has kept.
+#[derive(Debug)]
+pub struct Kept {
+    key: Tensor,
+}
+
+impl Inner {
+    fn step(&self, xs: &Tensor, past: Option<&Kept>) -> Result<Tensor, Error> {
+        match past {
+            Some(kept) => self.forward(xs, Some(&kept.key)),
+            None => self.forward(xs, None),
+        }
+    }
+}
+
+#[derive(Debug, Module)]
+pub struct Decoder {
+    inners: Vec<Inner>,
+    keeps: bool,
+}
+
+/// What a decoder has kept, by the layer.
+#[derive(Debug)]
+pub enum Memory {
+    Layers(Option<Vec<Tensor>>),
+    Whole(Tensor),
+    Empty,
+}
+
+pub struct Decoded {
+    ys: Tensor,
+    kept: Memory,
+}
+
+impl Decoder {
+    fn forward(&self, xs: &Tensor, past: Option<Vec<Option<Kept>>>) -> Result<Decoded, Error> {
+        let (past, count) = match past {
+            Some(given) => {
+                if given.len() != self.inners.len() {
+                    return Err(Error::Value(format!("{} of {}", given.len(), self.inners.len())));
+                } else {
+                    let count = given.len();
+                    (given, count)
+                }
+            }
+            None => {
+                let mut made = Vec::with_capacity(self.inners.len());
+                made.resize_with(self.inners.len(), || None);
+                (made, 0)
+            }
+        };
+        let mut all: Option<Vec<Tensor>> = self.keeps.then(Vec::new);
+        let mut ys = xs.shallow_clone();
+        for (inner, kept) in self.inners.iter().zip(past) {
+            ys = inner.step(&ys, kept.as_ref())?;
+            if let Some(all) = all.as_mut() {
+                all.push(ys.relu());
+            }
+        }
+        Ok(Decoded { ys: ys + count as i64, kept: Memory::Layers(all) })
+    }
+}
+
+/// A decoder that is called with what it has kept, or without, in which case only the layers say what that would be; the
+/// error says how long a list is of which the code has no copy.
+#[derive(Debug, Module)]
+pub struct Counted {
+    decoder: Decoder,
+}
+
+#[traceable(strict)]
+impl Counted {
+    pub fn forward(&self, xs: &Tensor, past: Option<Vec<Option<Kept>>>) -> Result<Decoded, Error> {
+        let decoded = match past {
+            Some(past) => self.decoder.forward(xs, Some(past)),
+            None => self.decoder.forward(xs, None),
+        }?;
+        let kept = if decoded.ys.dim() > 2 { Memory::Empty } else { Memory::Whole(decoded.ys.neg()) };
+        match decoded.kept {
+            Memory::Layers(all) => Ok(Decoded { ys: decoded.ys.tanh(), kept: Memory::Layers(all) }),
+            _ => Ok(Decoded { ys: decoded.ys, kept }),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -152,5 +237,22 @@ mod tests {
             [(randn(&[2, 8]), None), (randn(&[2, 8]), Some(randn(&[2, 8]))), (randn(&[2, 8]), Some(randn(&[3, 8])))];
         agree!(|p| Named { inner: inner(p) }, cases, |net, (xs, past)| net.forward(xs, past.as_ref()));
         agree!(|p| Mapped { inner: inner(p) }, cases, |net, (xs, past)| net.forward(xs, past.as_ref()));
+    }
+
+    #[test]
+    fn counted() {
+        let cases = [(randn(&[2, 8]), 0usize), (randn(&[2, 8]), 1), (randn(&[2, 8]), 2)];
+        for keeps in [true, false] {
+            let decoder = |p: &nn::Path| Decoder { inners: vec![inner(&(p / 0)), inner(&(p / 1))], keeps };
+            agree!(|p| Counted { decoder: decoder(p) }, cases, |net, (xs, count)| {
+                let kept = |at: usize| (at == 1).then(|| Kept { key: xs.tanh() });
+                let past = (*count > 0).then(|| (0..*count).map(kept).collect());
+                net.forward(xs, past).map(|decoded| match decoded.kept {
+                    Memory::Layers(Some(all)) => (decoded.ys, Some(Tensor::stack(&all, 0))),
+                    Memory::Whole(whole) => (whole, None),
+                    Memory::Layers(None) | Memory::Empty => (decoded.ys, None),
+                })
+            });
+        }
     }
 }

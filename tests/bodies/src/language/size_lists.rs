@@ -151,6 +151,66 @@ impl Spatial {
     }
 }
 
+/// Elements that a chain picks out of a list or a range by their numbers.
+#[derive(Debug, Module)]
+pub struct Picked {
+    fcs: Vec<nn::Linear>,
+}
+
+#[traceable(strict)]
+impl Picked {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let mut shape = xs.size().into_iter().take(1).collect::<Vec<i64>>();
+        shape.push(-1);
+        let order: Vec<i64> = (0..4i64).rev().step_by(2).collect();
+        let mut outs: Vec<Tensor> = self.fcs.iter().map(|fc| xs.apply(fc)).collect();
+        outs.push(xs.tanh());
+        let last = outs.into_iter().skip(1).collect::<Vec<Tensor>>();
+        let mut back = xs.size();
+        back.push(1);
+        let back: Vec<i64> = back.into_iter().rev().skip(1).collect();
+        let ys = Tensor::cat(&last, 1).view(shape.as_slice());
+        ys * (order[0] + order[1] * 10 + order.len() as i64) + back[0]
+    }
+}
+
+/// Sizes that a helper yields out of nested branches, written out in one of them and a tensor's own in another.
+#[derive(Debug, Module)]
+pub struct Embedded {
+    fc: nn::Linear,
+}
+
+fn embedded(
+    ids: Option<&Tensor>,
+    given: Option<&Tensor>,
+    fc: &nn::Linear,
+) -> Result<(Option<Tensor>, Vec<i64>), String> {
+    Ok(match (ids, given) {
+        (Some(_), Some(_)) => {
+            return Err("both".into());
+        }
+        (Some(ids), None) => (Some(ids.apply(fc)), ids.size()),
+        (None, Some(given)) => {
+            let size = vec![given.size()[0], given.size()[1]];
+            (None, size)
+        }
+        (None, None) => {
+            return Err("none".into());
+        }
+    })
+}
+
+#[traceable(strict)]
+impl Embedded {
+    pub fn forward(&self, ids: Option<&Tensor>, given: Option<&Tensor>) -> Result<Tensor, String> {
+        let (made, shape) = embedded(ids, given, &self.fc)?;
+        let ys = given.unwrap_or_else(|| made.as_ref().unwrap());
+        let mut whole = shape;
+        whole.push(*ys.size().last().unwrap() / 2);
+        Ok(ys.repeat([1, 2]).view([whole[0], 2, 2, whole[2]]))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -210,5 +270,24 @@ mod tests {
             [randn(&[2, 3, 5, 5])],
             |net, xs| net.forward(xs)
         );
+    }
+
+    #[test]
+    fn picked() {
+        let make = |p: &nn::Path| Picked { fcs: vec![linear(p, "a"), linear(p, "b")] };
+        agree!(make, [randn(&[2, 4]), randn(&[3, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn embedded_sizes() {
+        let cases = [
+            (Some(randn(&[2, 4])), None),
+            (None, Some(randn(&[2, 4]))),
+            (Some(randn(&[2, 4])), Some(randn(&[2, 4]))),
+            (None, None),
+        ];
+        agree!(|p| Embedded { fc: linear(p, "fc") }, cases, |net, (ids, given)| {
+            net.forward(ids.as_ref(), given.as_ref())
+        });
     }
 }

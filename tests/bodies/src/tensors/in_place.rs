@@ -163,7 +163,7 @@ pub struct EqualInEnum {
     fills: bool,
 }
 
-#[traceable]
+#[traceable(strict)]
 impl EqualInEnum {
     pub fn forward(&self, xs: &Tensor) -> Tensor {
         let (a, b) = (xs.relu(), xs.relu());
@@ -465,7 +465,6 @@ mod tests {
 
     understood!(InMap: 4 of 11);
     understood!(Borrowed: 0 of 7);
-    understood!(EqualInEnum: 5 of 10);
     understood!(ConvHelper: 2 of 9);
     understood!(FromCarried: 4 of 14);
 

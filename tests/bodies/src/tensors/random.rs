@@ -78,11 +78,31 @@ impl Twice {
     }
 }
 
+/// A seed that the forward sets: what it draws behind that is the same in each call.
+#[derive(Debug, Module)]
+pub struct Seeded {
+    fc: nn::Linear,
+    seed: Option<i64>,
+}
+
+#[traceable(strict)]
+impl Seeded {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        if let Some(seed) = self.seed {
+            tch::manual_seed(seed);
+        };
+        let rotations = Tensor::randn([4, 4], (xs.kind(), xs.device()));
+        xs.apply(&self.fc).matmul(&rotations)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{agree, randn};
+    use crate::check::{agree, not_interpreted, randn};
     use fx_runtime::nn::ModuleT as _;
+
+    not_interpreted!(Seeded: "interpreting the code");
 
     fn linear(p: nn::Path) -> nn::Linear {
         nn::linear(p, 4, 4, Default::default())
@@ -111,5 +131,12 @@ mod tests {
     #[test]
     fn twice() {
         agree!(|_| Twice {}, [randn(&[2, 4]).sigmoid()], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn seeded() {
+        for seed in [Some(7), None] {
+            agree!(|p| Seeded { fc: linear(p / 0), seed }, [randn(&[2, 4]), randn(&[3, 4])], |net, xs| net.forward(xs));
+        }
     }
 }
