@@ -280,13 +280,13 @@ fn tables_of_a_frozen_graph_are_integers() -> Result<()> {
     let _alone = alone();
     let _no_grad = tch::no_grad_guard();
     let vs = nn::VarStore::new(Device::Cpu);
-    let table = nn::embedding(vs.root() / "table", 50, 32, nn::EmbeddingConfig::default());
+    let table = nn::embedding(vs.root() / "table", 1000, 128, nn::EmbeddingConfig::default());
     let mut t = Tracer::new("net");
     let ids = t.input("ids", true);
     let ys = t.module("table", &table, &[&ids], 0);
     let net = t.finish(&[&ys])?;
     let frozen = net.freeze(&fx_runtime::Freeze::new().quantize_weights(WeightFormat::Int8))?;
-    let ids = Tensor::from_slice(&[3_i64, 7, 49]);
+    let ids = Tensor::from_slice(&[3_i64, 7, 999]);
     let Value::Tensor(found) = frozen.run(&[value(&ids)])? else { panic!("a tensor") };
     assert_eq!(*found, WeightOnlyEmbedding::new(&table, WeightFormat::Int8)?.forward(&ids)?);
     assert_ne!(*found, table.forward(&ids));

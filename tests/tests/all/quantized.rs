@@ -360,22 +360,22 @@ fn layers_in_floats_come_back() {
     if is_elsewhere() || !has_kernels() {
         return;
     }
-    let folder = Folder::new();
-    let net = model::<dense::Tokens>(Kind::Float);
-    let ids = Tensor::arange(12, (Kind::Int64, device())).view([3, 4]);
-    let mut observed = net.prepare(&QConfigMapping::for_engine(QEngine::Fx)).expect("it has a graph");
-    observed.forward(&ids).expect("it runs");
-    let qparams = observed.convert().expect("all sites saw data");
-    let options = Freeze::new().quantize(&qparams);
-    let in_floats = net.freeze(&options).expect("it freezes").forward(&ids);
-    for options in [options.clone(), options.quantize_weights(WeightFormat::Int8)] {
-        let frozen = net.freeze(&options).expect("it freezes");
-        assert!(format!("{frozen:?}").contains("LayerNorm"), "{frozen:?}");
-        let path = folder.join("tokens.safetensors");
-        frozen.save(&path).expect("it is saved");
-        let loaded = dense::TokensFrozen::load(&path, &Freeze::new()).expect("it is loaded");
-        let ys = loaded.forward(&ids);
-        assert_eq!(ys, frozen.forward(&ids));
-        assert!(sqnr(&in_floats, &ys).expect("one shape") > 25.0);
+    macro_rules! check {
+        ($net:ty, $frozen:ty, $options:expr, $layer:literal) => {
+            let (net, folder) = (model::<$net>(Kind::Float), Folder::new());
+            let path = folder.join("model.safetensors");
+            let ids = Tensor::arange(12, (Kind::Int64, device())).view([3, 4]);
+            let mut observed = net.prepare(&QConfigMapping::for_engine(QEngine::Fx)).expect("it has a graph");
+            observed.forward(&ids).expect("it runs");
+            let options = $options.quantize(&observed.convert().expect("all sites saw data"));
+            let frozen = net.freeze(&options).expect("it freezes");
+            assert!(format!("{frozen:?}").contains($layer), "{frozen:?}");
+            frozen.save(&path).expect("it is saved");
+            let ys = <$frozen>::load(&path, &Freeze::new()).expect("it is loaded").forward(&ids);
+            assert_eq!(ys, frozen.forward(&ids));
+            assert!(sqnr(&net.forward(&ids), &ys).expect("one shape") > 25.0);
+        };
     }
+    check!(dense::Tokens, dense::TokensFrozen, Freeze::new(), "LayerNorm");
+    check!(dense::Bag, dense::BagFrozen, Freeze::new().quantize_weights(WeightFormat::Int8), "CodedTable");
 }
