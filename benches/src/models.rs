@@ -156,6 +156,7 @@ impl Variant {
 macro_rules! models {
     ($($name:literal: $net:ty, $input:expr, $new:expr, |$xs:ident| $forward:ident / $try_forward:ident($($arg:expr),*)$(.$part:tt)?;)*) => {
         /// The models that can be timed.
+        #[allow(clippy::needless_question_mark, reason = "some rows take a part of the result")]
         pub const MODELS: &[Model] = &[$(Model {
             name: $name,
             input: $input,

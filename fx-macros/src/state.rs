@@ -254,7 +254,7 @@ mod tests {
                     init: Init,
                 }
             ),
-            &expect![[r##"
+            &expect![[r#"
                 #[automatically_derived]
                 #[allow(unused)]
                 impl<T> ::fx_runtime::frozen::State for Blocks<T>
@@ -275,7 +275,7 @@ mod tests {
                         })
                     }
                 }
-            "##]],
+            "#]],
         );
     }
 
@@ -289,7 +289,7 @@ mod tests {
                     Clamp(f64, f64),
                 }
             ),
-            &expect![[r##"
+            &expect![[r#"
                 #[automatically_derived]
                 #[allow(unused)]
                 impl ::fx_runtime::frozen::State for Act {
@@ -330,7 +330,7 @@ mod tests {
                         }
                     }
                 }
-            "##]],
+            "#]],
         );
     }
 }

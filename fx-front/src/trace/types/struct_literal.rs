@@ -24,7 +24,7 @@ impl Tracer<'_> {
         let fields = self.given_fields(literal, &ty)?;
         match self.struct_node(literal, &ty, &fields) {
             Ok(value) => Ok(value),
-            Err(fault) => self.struct_of_parts(&ty, fields).map_or(Err(fault), Ok),
+            Err(fault) => self.struct_of_parts(&ty, fields).ok_or(fault),
         }
     }
 

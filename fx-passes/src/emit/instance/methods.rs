@@ -41,11 +41,8 @@ pub(in crate::emit) fn emit(emitter: &Emitter<'_>, parts: &PartNames, modes: Opt
         } else {
             format!("Arg::list(&[{}])", outputs.join(", "))
         };
-        let arguments: String = inputs
-            .iter()
-            .enumerate()
-            .map(|(position, name)| format!("let {name} = t.argument(args, {position})?;"))
-            .collect();
+        let argument = |(position, name): (usize, &String)| format!("let {name} = t.argument(args, {position})?;");
+        let arguments: Vec<String> = inputs.iter().enumerate().map(argument).collect();
         listing = format!(
             "/// The nodes of the graph, also as a part of another.
             {QUIET}
@@ -61,7 +58,8 @@ pub(in crate::emit) fn emit(emitter: &Emitter<'_>, parts: &PartNames, modes: Opt
                 }}
             }}\n",
             emitter.owner(),
-            variables.concat()
+            variables.concat(),
+            arguments = arguments.concat()
         );
     }
     let owner = emitter.owner();
