@@ -48,7 +48,7 @@ fn expressions() {
             "let ys = unsafe { xs.relu() }; ys",
             "let ys = xs.relu(); let f = helper as fn(&Tensor) -> Tensor; f(&ys)",
             "let text = format!(\"{:?}\", xs.size()); println!(\"{text}\"); xs.relu()",
-            "let sizes = vec![1; 3]; xs.view(sizes.as_slice())",
+            "let scales = vec![1.5; 3]; xs * scales[0]",
             "let n = self.state.get(); xs * n",
             "let ys = self.any.compute(xs); ys.relu()",
             "let [a, .., b] = [xs.relu(), xs.neg(), xs.exp()]; a + b",
@@ -63,8 +63,8 @@ fn expressions() {
                 a cast of a value whose type is not known; a call of a value
             let text = format!("{:?}", xs.size()); println!("{text}"); xs.relu()
                 the macro `format!`
-            let sizes = vec![1; 3]; xs.view(sizes.as_slice())
-                `vec![value; count]`; an argument of `view` of a type that is not known
+            let scales = vec![1.5; 3]; xs * scales[0]
+                `vec![value; count]`; a tensor and a value that is not known to be a number
             let n = self.state.get(); xs * n
                 the method `get`; a tensor and a value that is not known to be a number
             let ys = self.any.compute(xs); ys.relu()

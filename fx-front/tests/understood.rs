@@ -98,6 +98,15 @@ fn numbers_of_half() {
 }
 
 #[test]
+fn lists_of_sizes() {
+    check(&[
+        "let mut size = xs.size()[..1].to_vec(); size.append(&mut xs.size().into_iter().skip(1).collect()); size.append(&mut vec![1]); xs.view(size.as_slice())",
+        "let sizes = vec![1; xs.dim()]; xs.mean(None).view(sizes.as_slice())",
+        "let mut sizes = vec![1; xs.dim()]; sizes[0] = xs.size()[0]; xs.mean(None).expand(&sizes, true)",
+    ]);
+}
+
+#[test]
 fn guards() {
     check(&[
         "match self.mode { Mode::Pair(a, _) if a > 0.5 => xs * a, Mode::Pair(_, n) => xs * n, _ => xs.neg() }",

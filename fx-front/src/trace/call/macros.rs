@@ -109,8 +109,14 @@ impl Tracer<'_> {
         let own = Some(value.ty()).filter(|ty| is_copy(ty) && !is_untyped(ty)).map(|ty| Ty::List(Box::new(ty)));
         let expected = expected.map(|expected| self.expected_ty(&expected)).filter(|ty| matches!(ty, Ty::List(_)));
         let is_none = matches!(value, Val::Lit(Arg::None, _));
-        let open = is_none.then(|| Ty::List(Box::new(value.ty())));
+        let is_open_number = matches!(&value, Val::Lit(Arg::Int(_), ty) if is_untyped(ty));
+        let open = (is_none || is_open_number).then(|| Ty::List(Box::new(value.ty())));
         let Some(ty) = own.or(expected).or(open) else { return unsupported(span, "`vec![value; count]`") };
+        if is_untyped(&ty.element()) && operator::is_number(&count) {
+            // What is written to its elements, or what reads them, says of which integer type they are.
+            let args = value.arg().into_iter().chain([self.operand(&count, span)?]).collect();
+            return Ok(self.host_node_with(Effect::Io, HostOp::Repeat, args, "list", ty, span));
+        }
         if is_open_list(&ty) && operator::is_number(&count) {
             // What is written to its elements says of what they are options.
             let args = vec![Arg::None, self.operand(&count, span)?];

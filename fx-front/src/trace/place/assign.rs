@@ -64,7 +64,7 @@ impl Tracer<'_> {
         }
     }
 
-    /// What is written to an element of a list of options says of what they are, where nothing else did.
+    /// What is written to an element of a list of options or numbers says of what they are, where nothing else did.
     fn learn_element(&mut self, list: &syn::Expr, element: &Ty) {
         let syn::Expr::Path(path) = list else { return };
         let name = path_text(&path.path);
@@ -74,6 +74,7 @@ impl Tracer<'_> {
                 self.settle_open_list(id, &known);
                 self.env.assign(&name, list.with_ty(known));
             }
+            Some(list) => drop(self.numbers_of_used_type(list, element)),
             _ => {}
         }
     }

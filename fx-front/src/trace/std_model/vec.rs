@@ -212,6 +212,7 @@ impl<'a> Tracer<'a> {
     /// `list[at] = value` in a list that has a variable of its own.
     pub(in crate::trace) fn set_item(&mut self, place: &syn::ExprIndex, value: &Val, span: Span) -> Result<Val> {
         let list = self.expr(&place.expr)?;
+        let list = self.numbers_of_used_type(list, &value.ty());
         let at = self.expr(&place.index)?;
         if !matches!(list.ty(), Ty::List(_)) || !self.is_spilled(&list) || !operator::is_number(&at) {
             return unsupported(span, "an assignment to something other than a variable");

@@ -4,13 +4,24 @@ use proc_macro2::Span;
 use syn::spanned::Spanned;
 
 use crate::syntax::path_text;
-use crate::trace::types::ty::is_copy;
+use crate::trace::types::ty::{is_copy, is_untyped};
 use crate::trace::{Result, Tracer, Ty, Val, place::local_place::LocalPlace, unsupported};
 
 impl Tracer<'_> {
     /// The call on a list of that element type.
     pub(in crate::trace) fn appended(&mut self, list: &Val, element: &Ty, call: &syn::ExprMethodCall) -> Result<Val> {
         let span = call.span();
+        if let Some(made) = made_list(call) {
+            let (receiver, name) = (&call.receiver, self.fresh_name("appended", span));
+            let element =
+                Some(element).filter(|element| !is_untyped(element)).and_then(|element| self.spelling(element));
+            let element: syn::Type =
+                element.and_then(|element| syn::parse_str(&element).ok()).unwrap_or_else(|| syn::parse_quote!(_));
+            return self.expr(&syn::parse_quote_spanned!(span=> {
+                let mut #name: Vec<#element> = #made;
+                #receiver.append(&mut #name);
+            }));
+        }
         let (Some(other), Some(place)) = (moved_variable(call), self.local_place(&call.receiver)) else {
             return unsupported(span, "the method `append`");
         };
@@ -65,6 +76,20 @@ impl Tracer<'_> {
             _ => own,
         };
         self.set_local(place, known, span)
+    }
+}
+
+/// The code of `list.append(&mut code)` that makes the list which is moved.
+fn made_list(call: &syn::ExprMethodCall) -> Option<&syn::Expr> {
+    match call.args.first()? {
+        syn::Expr::Reference(borrowed) if borrowed.mutability.is_some() => match &*borrowed.expr {
+            made @ syn::Expr::Macro(list) => list.mac.path.is_ident("vec").then_some(made),
+            made @ syn::Expr::MethodCall(call) => {
+                ["collect", "to_vec", "size"].iter().any(|name| call.method == name).then_some(made)
+            }
+            _ => None,
+        },
+        _ => None,
     }
 }
 

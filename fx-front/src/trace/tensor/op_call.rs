@@ -98,6 +98,7 @@ impl Tracer<'_> {
             if value.ty() == Ty::Unknown && value.node().is_some() {
                 return unsupported(expr.span(), format!("an argument of `{name}` of a type that is not known"));
             }
+            let value = self.numbers_of_used_type(value, &Ty::Rust("i64".to_owned()));
             let value = self.snapshot(as_sizes(value), expr.span());
             if let Some(arg) = value.arg() {
                 args.push(arg);

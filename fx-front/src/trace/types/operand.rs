@@ -71,6 +71,9 @@ impl Tracer<'_> {
     pub(in crate::trace) fn exact_operand(&mut self, value: &Val, span: Span) -> Result<Arg> {
         match value {
             Val::Node(_, _, RefKind::RefRef) => unsupported(span, "code that mentions a reference to a reference"),
+            Val::Node(id, ..) if self.is_open_repeat(*id) => {
+                unsupported(span, "code that mentions a value whose type is not known for sure")
+            }
             Val::Node(id, ..) if self.holds_handles(*id) => self.owned_operand(value, span),
             Val::Node(_, ty, _) if *ty == Ty::Tensor || is_copy(ty) => self.owned_operand(value, span),
             Val::Node(id, ty, _) if is_state(ty, LSTM_STATE) || is_state(ty, GRU_STATE) => {

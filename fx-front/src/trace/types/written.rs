@@ -16,6 +16,9 @@ impl Tracer<'_> {
         if let (Val::Node(id, Ty::List(held), form), Ty::List(element)) = (&value, ty)
             && settled(&self.index.ir_type(held), &self.index.ir_type(element)).is_some()
         {
+            if self.is_open_repeat(*id) {
+                return self.numbers_of_used_type(value, element);
+            }
             self.settle_list(*id, element);
             return Val::Node(*id, ty.clone(), *form);
         }
@@ -79,6 +82,37 @@ impl Tracer<'_> {
             }
             other => other,
         }
+    }
+
+    /// The list of `vec![number; count]` where its use says of which type the numbers are, and nothing said so where it was
+    /// made; any other value as it is.
+    pub(in crate::trace) fn numbers_of_used_type(&mut self, list: Val, element: &Ty) -> Val {
+        let (Val::Node(id, Ty::List(held), form), Ty::Rust(_)) = (&list, element) else { return list };
+        let (id, form, ty) = (*id, *form, Ty::List(Box::new(element.clone())));
+        if !is_untyped(held) || settled(&self.index.ir_type(held), &self.index.ir_type(element)).is_none() {
+            return list;
+        }
+        let ir = self.index.ir_type(&ty);
+        if self.graph.node(id).ty == ir {
+            return Val::Node(id, ty, form);
+        }
+        let Some(spelled) = self.spelling(&ty).filter(|_| self.is_open_repeat(id)) else { return list };
+        let node = self.edit_node(id);
+        if let Op::Host(host) = &mut node.op {
+            host.op = HostOp::Ascribe(spelled);
+        }
+        node.args = vec![HostOp::Repeat.of(std::mem::take(&mut node.args))];
+        node.ty = ir;
+        self.env.set_number(id, &ty);
+        Val::Node(id, ty, form)
+    }
+
+    /// Returns whether it is the list of `vec![number; count]` of which nothing has said so far of which type the numbers
+    /// are.
+    pub(in crate::trace) fn is_open_repeat(&self, id: NodeId) -> bool {
+        let node = self.graph.node(id);
+        let Type::List(held) = &node.ty else { return false };
+        matches!(&**held, Type::Rust(name) if name == "integer") && matches!(node.op.host(), Some(HostOp::Repeat))
     }
 
     /// Notes the type of the floats in a list that a loop fills.

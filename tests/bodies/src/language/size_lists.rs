@@ -211,6 +211,70 @@ impl Embedded {
     }
 }
 
+/// Lists of one number, of which what is written to them, or what reads them, says the type.
+#[derive(Debug, Module)]
+pub struct Filled {
+    fc: nn::Linear,
+}
+
+#[traceable(strict)]
+impl Filled {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let ys = xs.apply(&self.fc);
+        let mut times = vec![1; ys.dim() + 1];
+        times[1] = xs.size()[1];
+        let mut shape = vec![1; ys.dim() + 1];
+        for (at, size) in ys.size().into_iter().enumerate() {
+            shape[at] = size;
+        }
+        let ones = vec![1; ys.dim()];
+        ys.unsqueeze(1).repeat(times.as_slice()).sum_dim_intlist([1].as_slice(), false, None).reshape(&shape).squeeze()
+            + ys.mean(None).view(&ones[..])
+    }
+}
+
+/// The same where another branch, or a helper, says the type.
+#[derive(Debug, Module)]
+pub struct Ones {
+    fc: nn::Linear,
+    is_flat: bool,
+}
+
+fn repeated(xs: &Tensor, times: &[i64]) -> Tensor {
+    xs.repeat(times)
+}
+
+#[traceable(strict)]
+impl Ones {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let ys = xs.apply(&self.fc);
+        let shape = if self.is_flat { vec![1; ys.dim()] } else { ys.size() };
+        let times = vec![1; ys.dim()];
+        let mut counts = vec![0; ys.dim()];
+        counts[0] += 2;
+        repeated(&ys, &times) + ys.mean(None).view(&vec![1; ys.dim()][..]).expand(&shape, true) * (counts[0] as f64)
+    }
+}
+
+/// Lists that are moved into another as they are made.
+#[derive(Debug, Module)]
+pub struct Moved {
+    fc: nn::Linear,
+}
+
+#[traceable(strict)]
+impl Moved {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let ys = xs.apply(&self.fc);
+        let mut size = ys.size()[..1].to_vec();
+        size.append(&mut ys.size().into_iter().skip(1).collect());
+        size.append(&mut vec![1]);
+        let mut all = vec![ys.relu()];
+        all.append(&mut vec![ys.tanh(), xs.shallow_clone()]);
+        Tensor::stack(&all, 0).sum_dim_intlist([0].as_slice(), false, None).view(size.as_slice())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -289,5 +353,23 @@ mod tests {
         agree!(|p| Embedded { fc: linear(p, "fc") }, cases, |net, (ids, given)| {
             net.forward(ids.as_ref(), given.as_ref())
         });
+    }
+
+    #[test]
+    fn filled() {
+        agree!(|p| Filled { fc: linear(p, "fc") }, [randn(&[2, 4]), randn(&[2, 3, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn ones() {
+        for is_flat in [false, true] {
+            agree!(|p| Ones { fc: linear(p, "fc"), is_flat }, [randn(&[2, 4]), randn(&[2, 3, 4])], |net, xs| net
+                .forward(xs));
+        }
+    }
+
+    #[test]
+    fn moved() {
+        agree!(|p| Moved { fc: linear(p, "fc") }, [randn(&[2, 4]), randn(&[2, 3, 4])], |net, xs| net.forward(xs));
     }
 }
