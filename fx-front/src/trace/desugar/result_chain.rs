@@ -86,14 +86,16 @@ pub(in crate::trace) fn without_result_name(local: &syn::Local, rest: &[Stmt]) -
     if !matches!(&*init.expr, Expr::Call(_) | Expr::MethodCall(_)) || name.by_ref.is_some() {
         return None;
     }
-    let mut stmts = rest.to_vec();
-    let first = match stmts.first_mut()? {
+    // Every call that has a name comes here: what is behind the next statement is copied where there is a `Result` alone.
+    let (mut next, behind) = rest.split_first().map(|(next, behind)| (next.clone(), behind))?;
+    let first = match &mut next {
         Stmt::Expr(expr, _) => expr,
         Stmt::Local(syn::Local { init: Some(init), .. }) if init.diverge.is_none() => &mut init.expr,
         _ => return None,
     };
     let is_put = put_first(first, &name.ident, &init.expr);
-    (is_put && !stmts.iter().any(|stmt| mentions(stmt, &name.ident))).then_some(stmts)
+    let is_elsewhere = || std::iter::once(&next).chain(behind).any(|stmt| mentions(stmt, &name.ident));
+    (is_put && !is_elsewhere()).then(|| std::iter::once(next.clone()).chain(behind.iter().cloned()).collect())
 }
 
 /// Puts the value where the expression looks at the `Result` of that name, if it is the first that it evaluates.
