@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use clap::Parser;
-use fx_benches::models::{MODELS, Model};
+use fx_benches::models::Model;
 use fx_runtime::{Device, Kind, Tensor};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
@@ -34,10 +34,6 @@ fn main() -> Result<()> {
     if let (Some(path), [model]) = (&cli.read, cli.models.as_slice()) {
         return Ok(writeln!(out, "{}", of_this_process(model, path)?)?);
     }
-    let is_named = |model: &&Model| match cli.models.as_slice() {
-        [] => model.name != "gpt2",
-        models => models.iter().any(|named| named.name == model.name),
-    };
     writeln!(
         out,
         "{:<14}{:>24}{:>8}{:>24}{:>8}",
@@ -45,7 +41,7 @@ fn main() -> Result<()> {
     )?;
     let folder = std::env::temp_dir().join(format!("fx-int8-memory-{}", std::process::id()));
     fs::create_dir_all(&folder)?;
-    for model in MODELS.iter().filter(is_named) {
+    for model in Model::chosen(&cli.models) {
         let [floats, codes] = [false, true].map(|quantized| measured(model, quantized, &folder));
         let ((floats_file, floats), (codes_file, codes)) = (floats?, codes?);
         let pair = |floats: f64, codes: f64| format!("{floats:.1} -> {codes:.1}");

@@ -7,7 +7,7 @@ use std::error::Error;
 use std::io::Write as _;
 
 use clap::{Parser, ValueEnum};
-use fx_benches::models::{CALIBRATION, MODELS, Model, absent_inputs, first_tensor, inputs};
+use fx_benches::models::{CALIBRATION, Model, absent_inputs, first_tensor, inputs};
 use fx_runtime::graph_module::{GraphModule, Value};
 use fx_runtime::quant::{
     ObserverConfig, Prepared, QConfig, QConfigMapping, QEngine, QParamsFile, prepare, quantize, sqnr,
@@ -52,13 +52,9 @@ impl Cli {
 fn main() -> Result<()> {
     let _no_grad = tch::no_grad_guard();
     let cli = Cli::parse();
-    let is_named = |model: &&Model| match cli.models.as_slice() {
-        [] => model.name != "gpt2",
-        models => models.iter().any(|named| named.name == model.name),
-    };
     let mut out = std::io::stdout();
     writeln!(out, "{:<14}{:>10}{:>10}{:>10}{:>10}", "model", "plain", "biases", "smoothed", "both")?;
-    for model in MODELS.iter().filter(is_named) {
+    for model in Model::chosen(&cli.models) {
         write!(out, "{:<14}", model.name)?;
         let measured = Measured::new(model)?;
         let plain = prepare(&measured.graph, &cli.mapping(), QEngine::Fx)?;

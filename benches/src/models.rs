@@ -209,6 +209,14 @@ impl Model {
         found.copied().ok_or_else(|| format!("unknown model `{name}`; there are: {}", names()))
     }
 
+    /// The models of these names; all but GPT-2 where none is named.
+    pub fn chosen(named: &[Model]) -> impl Iterator<Item = &'static Model> {
+        MODELS.iter().filter(move |model| match named {
+            [] => model.name != "gpt2",
+            named => named.iter().any(|one| one.name == model.name),
+        })
+    }
+
     /// The model in `f32` with the weights that its names stand for, and the variables that hold them.
     pub fn load(&self, device: Device) -> (nn::VarStore, Box<dyn Net>) {
         let vs = nn::VarStore::new(device);

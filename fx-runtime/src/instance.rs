@@ -11,7 +11,7 @@ mod live;
 mod modules;
 mod part;
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
 use fx_ir::{Code, Effect, Graph, Host, HostOp, ModuleScope, Node, NodeId, Op, OpId, Origin, Place, Type};
@@ -50,8 +50,7 @@ macro_rules! node {
         let $name = $t.host(($op, &[$($word),*]), &[$(&$arg),*], ($label, $ty), $line);
     };
     ($($name:ident : $label:literal $ty:literal),+ = $t:ident.begin($of:ident)) => {
-        $t.begin(&$of, &[$(($label, $ty)),+]);
-        $(let $name = $t.param();)+
+        let [$($name),+] = $t.begin(&$of, [$(($label, $ty)),+]);
     };
     ($name:ident = $t:ident.flow($op:expr, [$($head:expr),*]; $($arg:expr),*; $ty:expr; $line:expr)) => {
         $crate::node!($name = $t.flow($op, [$($head),*]; $($arg),*; stringify!($name), $ty; $line));
@@ -69,8 +68,6 @@ pub struct Tracer {
     places: HashMap<(usize, &'static str), Vec<String>>,
     /// The regions of control flow in which the walk is, outermost first.
     open: Vec<Open>,
-    /// The parameters of the region that was begun last, those first that have not been asked for.
-    params: VecDeque<Arg>,
     /// The control flow whose subject is known, by the node that stands for it.
     choices: HashMap<NodeId, Choice>,
     /// The path of the part whose nodes are listed, with a dot behind it; empty for the model itself.
@@ -103,7 +100,6 @@ impl Tracer {
             tensors: BTreeMap::new(),
             places: HashMap::new(),
             open: Vec::new(),
-            params: VecDeque::new(),
             choices: HashMap::new(),
             prefix: String::new(),
             around: Vec::new(),

@@ -33,7 +33,7 @@ impl ::fx_runtime::instance::Traced for Residual {
     ) -> ::fx_runtime::Result<::fx_runtime::instance::Arg> {
         use ::fx_runtime::frozen::prelude::*;
         use ::fx_runtime::instance::{Arg, AsTraced as _, Otherwise as _, Probe, node};
-        let xs_arg = t.argument(args, 0)?;
+        let [xs_arg] = t.arguments(args)?;
         t.enter(0, "", "Residual");
         t.file("src/residual.rs");
         node!(stem = t.module("stem", & self.stem; xs_arg; 88));

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use proc_macro2::Span;
 use syn::spanned::Spanned as _;
 
+use super::declared::TypeName;
 use super::edit::Edits;
-use super::models::TypeName;
 use super::source::Source;
 
 const DERIVED: &str = "fx_runtime::Module";

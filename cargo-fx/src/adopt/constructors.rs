@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use fx_front::closure_conversion::{captures_in_chain, returns_chain};
 use fx_front::index::{Function, Index};
 
-use super::models::{Place, TypeName, named, place};
+use super::declared::TypeName;
+use super::models::{Place, named, place};
 
 /// The constructors of these modules, and the functions that return chains, which are to be marked, each with a name that
 /// says what it makes.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fx_front::index::{Index, Name};
 
-use super::models::{Declared, TypeName};
+use super::declared::{Declared, TypeName};
 
 /// The modules' types that are part, at any depth, of one that lies outside of their own module.
 pub(super) fn named_elsewhere(

@@ -6,8 +6,8 @@ use fx_front::index::{Index, Resolved};
 use proc_macro2::Ident;
 use syn::{UseTree, Visibility};
 
+use super::declared::TypeName;
 use super::edit::Edits;
-use super::models::TypeName;
 use super::source::Source;
 
 /// Adds the edits of a file that is the module `module`, and yields how many names are added.

@@ -7,6 +7,7 @@
 mod annotate;
 mod build_script;
 mod constructors;
+mod declared;
 mod edit;
 mod elsewhere;
 mod exports;
@@ -26,10 +27,11 @@ use fx_front::scan;
 
 use annotate::{Marks, Site, has_derive, sites};
 use constructors::constructors;
+use declared::TypeName;
 use edit::Edits;
 pub(crate) use fault::Fault;
 use manifest::{Manifest, Wishes};
-use models::{Models, TypeName};
+use models::Models;
 use source::Source;
 
 /// How a crate is to be adopted.

@@ -44,13 +44,7 @@ impl<F> State for Pointer<F> {
 
 /// The name of the first of these functions that has the address.
 pub fn known<F: PartialEq>(function: &F, functions: &[(&'static str, F)]) -> Option<&'static str> {
-    // A loop, since every crate with such a model compiles it.
-    for (name, one) in functions {
-        if one == function {
-            return Some(name);
-        }
-    }
-    None
+    functions.iter().find(|(_, one)| one == function).map(|(name, _)| *name)
 }
 
 #[cfg(test)]

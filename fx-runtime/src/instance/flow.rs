@@ -65,15 +65,11 @@ impl Tracer {
         Ok(flow)
     }
 
-    /// Begins the next region of such a node, with parameters of these names and types, which [`Tracer::param`] yields; what
-    /// is listed up to [`Tracer::end`] is in it.
-    pub fn begin(&mut self, of: &Arg, params: &[(&str, &str)]) {
-        self.params = self.opened(of, params).into();
-    }
-
-    /// The next parameter of the region that was begun last.
-    pub fn param(&mut self) -> Arg {
-        self.params.pop_front().unwrap_or(Arg::None)
+    /// Begins the next region of such a node; what is listed up to [`Tracer::end`] is in it. Yields its parameters, of
+    /// these names and types.
+    pub fn begin<const N: usize>(&mut self, of: &Arg, params: [(&str, &str); N]) -> [Arg; N] {
+        let mut values = self.opened(of, &params).into_iter();
+        params.map(|_| values.next().unwrap_or(Arg::None))
     }
 
     /// Begins a region, and yields its parameters; none where nothing is listed.

@@ -46,12 +46,12 @@ impl Tracer {
         result
     }
 
-    /// One of the arguments of a part.
+    /// The arguments of a part that takes this many.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] if it is given fewer of them.
-    pub fn argument(&self, args: &[&Arg], position: usize) -> Result<Arg, Error> {
-        args.get(position).map(|&arg| arg.clone()).ok_or_else(|| {
+    /// [`Error::Unsupported`] if it is given another number of them.
+    pub fn arguments<const N: usize>(&self, args: &[&Arg]) -> Result<[Arg; N], Error> {
+        super::owned(args).try_into().map_err(|_| {
             let what = format!("a part at `{}` with {} arguments, which is a fault of fx", self.prefix, args.len());
             Error::Unsupported { what, help: "please report it with the model's source".to_owned() }
         })

@@ -36,6 +36,20 @@ impl Tracer<'_> {
         self.edit_node(list).ty = ir;
     }
 
+    /// The same where generated code has to write the type, which is spelled so.
+    pub(in crate::trace) fn ascribe(&mut self, list: NodeId, ty: &Ty, spelled: String) {
+        self.settle_open_list(list, ty);
+        let node = self.edit_node(list);
+        if let Op::Host(host) = &mut node.op {
+            if host.op == HostOp::Repeat {
+                node.args = vec![HostOp::Repeat.of(std::mem::take(&mut node.args))];
+                host.op = HostOp::Ascribe(spelled);
+            } else {
+                host.op = HostOp::Filled(spelled);
+            }
+        }
+    }
+
     /// Says of which type the options are in the list of which `element` is one, where nothing said so when the list was
     /// made; returns whether there is such a list.
     pub(in crate::trace) fn settle_elements(&mut self, element: NodeId, ty: &Ty) -> bool {
@@ -57,17 +71,8 @@ impl Tracer<'_> {
         let lists: Vec<NodeId> = over.filter(is_open).collect();
         let whole = Ty::List(Box::new(ty.clone()));
         let ([list], Some(spelled)) = (lists.as_slice(), self.spelling(&whole)) else { return false };
-        self.settle_open_list(*list, &whole);
         // Nothing but the type says of what the options are, where generated code looks into one.
-        let node = self.edit_node(*list);
-        if let Op::Host(host) = &mut node.op {
-            if host.op == HostOp::Repeat {
-                node.args = vec![HostOp::Repeat.of(std::mem::take(&mut node.args))];
-                host.op = HostOp::Ascribe(spelled);
-            } else {
-                host.op = HostOp::Filled(spelled);
-            }
-        }
+        self.ascribe(*list, &whole, spelled);
         self.edit_node(element).ty = self.index.ir_type(ty);
         if let Some(got) = got {
             self.edit_node(got).ty = self.index.ir_type(&Ty::Option(Box::new(ty.clone())));

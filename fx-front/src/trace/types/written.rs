@@ -92,17 +92,11 @@ impl Tracer<'_> {
         if !is_untyped(held) || settled(&self.index.ir_type(held), &self.index.ir_type(element)).is_none() {
             return list;
         }
-        let ir = self.index.ir_type(&ty);
-        if self.graph.node(id).ty == ir {
+        if self.graph.node(id).ty == self.index.ir_type(&ty) {
             return Val::Node(id, ty, form);
         }
         let Some(spelled) = self.spelling(&ty).filter(|_| self.is_open_repeat(id)) else { return list };
-        let node = self.edit_node(id);
-        if let Op::Host(host) = &mut node.op {
-            host.op = HostOp::Ascribe(spelled);
-        }
-        node.args = vec![HostOp::Repeat.of(std::mem::take(&mut node.args))];
-        node.ty = ir;
+        self.ascribe(id, &ty, spelled);
         self.env.set_number(id, &ty);
         Val::Node(id, ty, form)
     }

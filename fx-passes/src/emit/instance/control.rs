@@ -71,7 +71,7 @@ impl Walk<'_, '_> {
         }
         let owner = self.writer.read(id).text;
         self.writer.line(match params.as_slice() {
-            [] => format!("t.begin(&{owner}, &[]);"),
+            [] => format!("t.begin(&{owner}, []);"),
             params => format!("node!({} = t.begin({owner}));", params.join(", ")),
         });
         let end = self.writer.graph().yield_of(region);

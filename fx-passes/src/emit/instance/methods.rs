@@ -13,14 +13,14 @@ use crate::emit::{Emitter, PartNames, QUIET, names::identifier};
 pub(in crate::emit) fn emit(emitter: &Emitter<'_>, parts: &PartNames, modes: Option<&ModeUses>) -> String {
     let traced = emitter.traced;
     let (name, title) = (&traced.signature.name, &traced.graph.name);
-    let Some(owner) = traced.model else {
+    let Some(id) = traced.model else {
         let code = whole(emitter, parts, false, false);
         return functions(&format!("{}_graph", identifier(title)), None, &code);
     };
     let method = if emitter.is_first() { "graph".to_owned() } else { format!("{}_graph", identifier(name)) };
-    let path = emitter.index.structs[owner].path();
+    let path = emitter.index.structs[id].path();
     let is_part = modes.is_some() || parts.contains(&(path, name.clone()));
-    let (mut methods, mut listing) = (String::new(), String::new());
+    let (mut methods, mut listing, owner) = (String::new(), String::new(), emitter.owner());
     let is_taken = [&method, &format!("{method}_module")].into_iter().any(|name| emitter.entries.contains(name));
     if !is_taken {
         let code = whole(emitter, parts, is_part, false);
@@ -35,34 +35,30 @@ pub(in crate::emit) fn emit(emitter: &Emitter<'_>, parts: &PartNames, modes: Opt
         let given = walk.free_inputs().into_iter().zip(&inputs);
         let variables = given.filter(|((_, id), _)| emitter.graph.may_be_changed(*id));
         let variables: Vec<String> = variables.map(|(_, name)| format!("let {name} = t.variable(&{name});")).collect();
+        let variables = variables.concat();
         let (lines, outputs) = walk.walked();
         let outputs = if let [one] = outputs.as_slice() {
             format!("{}.clone()", one.trim_start_matches('&'))
         } else {
             format!("Arg::list(&[{}])", outputs.join(", "))
         };
-        let argument = |(position, name): (usize, &String)| format!("let {name} = t.argument(args, {position})?;");
-        let arguments: Vec<String> = inputs.iter().enumerate().map(argument).collect();
         listing = format!(
             "/// The nodes of the graph, also as a part of another.
             {QUIET}
-            impl ::fx_runtime::instance::Traced for {} {{
+            impl ::fx_runtime::instance::Traced for {owner} {{
                 #[inline]
                 fn list(&self, t: &mut ::fx_runtime::instance::Tracer, args: &[&::fx_runtime::instance::Arg])
                     -> ::fx_runtime::Result<::fx_runtime::instance::Arg> {{
                     {USES}
-                    {arguments}
-                    {}
+                    let [{}] = t.arguments(args)?;
+                    {variables}
                     {lines}
                     Ok({outputs})
                 }}
             }}\n",
-            emitter.owner(),
-            variables.concat(),
-            arguments = arguments.concat()
+            inputs.join(", ")
         );
     }
-    let owner = emitter.owner();
     let quantizable = if is_taken || !emitter.is_first() { String::new() } else { quantizable(&owner) };
     format!("impl {owner} {{ {methods} }}\n{listing}{quantizable}")
 }
