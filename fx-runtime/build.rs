@@ -25,16 +25,16 @@ fn main() {
     println!("cargo::rustc-link-arg=-Wl,-rpath,{lib}");
     let lib = Path::new(&lib);
     if let Some(include) = headers(lib) {
-        operator(&include);
+        shim("cpp/operator.cpp", "fx_operator", &include);
+        shim("cpp/tensor.cpp", "fx_tensor", &include);
         cuda_graphs(lib, &include);
     }
 }
 
-/// Compiles the door to libtorch's operators, as torch-sys compiles what it has of C++.
-fn operator(include: &Path) {
-    const SOURCE: &str = "cpp/operator.cpp";
-    if let Err(error) = cpp(SOURCE, &[include.to_owned()]).try_compile("fx_operator") {
-        println!("cargo::error=cannot compile fx-runtime's `{SOURCE}` against libtorch's headers: {error}");
+/// Compiles a source of C++ against libtorch's headers, as torch-sys compiles its own.
+fn shim(source: &str, name: &str, include: &Path) {
+    if let Err(error) = cpp(source, &[include.to_owned()]).try_compile(name) {
+        println!("cargo::error=cannot compile fx-runtime's `{source}` against libtorch's headers: {error}");
         println!("cargo::error=it needs the C++ compiler that torch-sys needs; CXX names another one");
     }
 }

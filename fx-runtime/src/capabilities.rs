@@ -20,7 +20,7 @@ pub struct Capabilities {
     pub libtorch_folder: Option<PathBuf>,
     /// Vector instruction sets of the CPU that matter to the kernels, from old to new.
     pub cpu: Vec<&'static str>,
-    /// Whether oneDNN computes in bf16 here.
+    /// Whether oneDNN computes in bf16 here, by the CPU's own instructions.
     pub bf16: bool,
     /// Whether oneDNN computes in f16 here.
     pub f16: bool,

@@ -51,10 +51,23 @@ pub(crate) fn addmm_activation(bias: &Tensor, x: &Tensor, weight: &Tensor, is_ge
     ADDMM.tensor(&[bias.into(), x.into(), weight.into(), one(), one(), is_gelu.into()])
 }
 
-/// Whether oneDNN computes in bf16 on this CPU.
+/// Whether oneDNN computes in bf16 on this CPU, by instructions that the CPU has.
+///
+/// Where AVX-512 lacks them it emulates them, with one kernel that is wrong: `jit_bf16_1x1` of oneDNN 3.10 on a few pixels
+/// whose channels lie together (512 to 384 channels on 5 pixels: off by 2, where the numbers are of size 3).
 pub(crate) fn onednn_has_bf16() -> bool {
     static ANSWER: OnceLock<bool> = OnceLock::new();
-    *ANSWER.get_or_init(|| Known::new("mkldnn::_is_mkldnn_bf16_supported").is_true())
+    *ANSWER.get_or_init(|| Known::new("mkldnn::_is_mkldnn_bf16_supported").is_true() && !emulates_bf16())
+}
+
+#[cfg(target_arch = "x86_64")]
+fn emulates_bf16() -> bool {
+    is_x86_feature_detected!("avx512f") && !is_x86_feature_detected!("avx512bf16")
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn emulates_bf16() -> bool {
+    false
 }
 
 /// Whether oneDNN computes in f16 on this CPU.

@@ -2,17 +2,22 @@
 
 use tch::{Kind, Tensor};
 
+mod strided;
+
+use self::strided::Strided;
 use super::accepts::Accepts;
 use super::{Activation, ConvParams};
 use crate::Error;
 use crate::ffi::int8::PerTensor;
-use crate::ffi::{DirectConv, Geometry, Int8Numbers, Int8Result, Param, PostOp};
+use crate::ffi::{DirectConv, Geometry, Int8Numbers, Int8Result, Param, PostOp, Sole};
 use crate::saved::{Loader, Saver, State};
 
 /// A convolution or linear layer on codes.
 #[derive(Debug)]
 pub(crate) struct Int8Layer {
     conv: DirectConv,
+    /// The layer's window, if `conv` has one over blocks of pixels.
+    strided: Option<Strided>,
     post: PostOp,
     accepts: Accepts,
     /// Spatial axes; none of a linear layer.
@@ -68,13 +73,20 @@ impl Int8Layer {
         let Some(post) = spec.act.post_op() else { return Ok(None) };
         let shape = spec.codes.size();
         let Some((geometry, axes)) = geometry(spec, &shape)? else { return Ok(None) };
-        let folded = Folded::new(spec, &geometry)?;
-        let Some(post) = folded.unit(post) else { return Ok(None) };
+        let channels = shape[1] * geometry.groups;
         let weight = match axes {
             0 => spec.codes.f_view([shape[0], shape[1], 1, 1])?,
             1 => spec.codes.f_unsqueeze(2)?,
             _ => spec.codes.shallow_clone(),
         };
+        // Floats would feel that the zero point is in the bias, as it is where there is no border.
+        let strided = spec.result.and_then(|_| Strided::of(&shape, &geometry, spec.source));
+        let (weight, geometry) = match &strided {
+            Some(strided) => (strided.weight(&weight)?, Strided::geometry()),
+            None => (weight, geometry),
+        };
+        let folded = Folded::new(spec, post, &geometry)?;
+        let Some(post) = folded.post(post) else { return Ok(None) };
         let numbers = Int8Numbers {
             source_zero: folded.source_zero,
             weight_scales: &folded.scales,
@@ -88,7 +100,6 @@ impl Int8Layer {
         if conv.lay_out().is_err() {
             return Ok(None);
         }
-        let channels = shape[1] * geometry.groups;
         let codes = Tensor::f_zeros([0], (Kind::Uint8, spec.codes.device()))?;
         let ranks = if axes == 0 { 1..=8 } else { axes + 1..=axes + 2 };
         let accepts = Accepts::new(ranks, axes, channels, &codes)?;
@@ -103,7 +114,7 @@ impl Int8Layer {
             shape,
         };
         let out = kept.shape[0];
-        Ok(Some(Self { conv, post, accepts, axes, yields_floats: spec.result.is_none(), out, kept }))
+        Ok(Some(Self { conv, strided, post, accepts, axes, yields_floats: spec.result.is_none(), out, kept }))
     }
 
     /// `act(layer(x))`, or with `added`, which broadcasts with the result, `act(layer(x) + added)`. The input is codes, the
@@ -133,6 +144,26 @@ impl Int8Layer {
         Err(Error::Refused(reason))
     }
 
+    /// The same with the result in the memory of `added`, where that can be.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::run`].
+    pub(crate) fn run_onto(&self, x: &Tensor, added: Sole) -> Result<Tensor, Error> {
+        let sizes = self.result_sizes(self.accepts.check(x)?.sizes());
+        if added.size() != sizes {
+            return self.run(x, Some(&added));
+        }
+        match self.axes {
+            0 => Ok(self.conv.run_rows_onto(x, added, &self.post)?),
+            2 | 3 if sizes.len() == self.axes + 2 => Ok(match &self.strided {
+                Some(strided) => self.conv.run_onto(&strided.input(x)?, added, &self.post)?,
+                None => self.conv.run_onto(x, added, &self.post)?,
+            }),
+            _ => self.run(x, Some(&added)),
+        }
+    }
+
     fn result_sizes(&self, input: &[i64]) -> Vec<i64> {
         if let (0, Some((_, front))) = (self.axes, input.split_last()) {
             return front.iter().copied().chain([self.out]).collect();
@@ -141,6 +172,9 @@ impl Int8Layer {
         let mut lifted = if is_batched { input.to_vec() } else { [&[1], input].concat() };
         if self.axes == 1 {
             lifted.insert(2, 1);
+        }
+        if let Some(strided) = &self.strided {
+            lifted = strided.sizes(&lifted);
         }
         let mut sizes = self.conv.result_sizes(&lifted);
         if self.axes == 1 {
@@ -157,16 +191,33 @@ impl Int8Layer {
         let is_batched = sizes.len() == self.axes + 2;
         match self.axes {
             0 => return Ok(self.conv.run_rows(x, sizes, added, &self.post)?),
-            2 | 3 if is_batched => return Ok(self.conv.run(x, added, &self.post)?),
+            2 | 3 if is_batched => return self.on_batch(x, added),
             _ => {}
         }
         let lifted = |tensor: &Tensor| -> Result<Tensor, Error> {
             let batched = if is_batched { tensor.shallow_clone() } else { tensor.f_unsqueeze(0)? };
             Ok(if self.axes == 1 { batched.f_unsqueeze(2)? } else { batched })
         };
-        let y = self.conv.run(&lifted(x)?, added.map(lifted).transpose()?.as_ref(), &self.post)?;
+        let y = self.on_batch(&lifted(x)?, added.map(lifted).transpose()?.as_ref())?;
         // One axis in the default order, since operators over one axis know no other.
         Ok(if self.axes == 1 { y.f_contiguous()?.f_reshape(sizes)? } else { y.f_squeeze_dim(0)? })
+    }
+
+    fn on_batch(&self, x: &Tensor, added: Option<&Tensor>) -> Result<Tensor, Error> {
+        Ok(match &self.strided {
+            Some(strided) => self.conv.run(&strided.input(x)?, added, &self.post)?,
+            None => self.conv.run(x, added, &self.post)?,
+        })
+    }
+
+    /// The weight's codes, as they were given.
+    fn codes(&self) -> Result<Tensor, Error> {
+        let weight = self.conv.dense_weight()?;
+        let weight = match &self.strided {
+            Some(strided) => strided.dense_weight(&weight)?,
+            None => weight,
+        };
+        Ok(weight.f_reshape(&self.kept.shape)?)
     }
 }
 
@@ -213,18 +264,19 @@ struct Folded {
     scales: Vec<f32>,
     bias: Tensor,
     result: Option<(f32, i32)>,
-    /// What one of the kernel's numbers stands for, if codes are added to them; else it is itself.
-    unit: Option<f32>,
+    /// What one of the kernel's numbers stands for.
+    unit: f32,
 }
 
 impl Folded {
     /// With `w`, `x`, `r` for codes and `s`, `z` for scales and zero points, the layer is
     /// `Σ (x - z_x) w · s_x s_w + b + (r - z_r) s_r`. The kernel adds `r` as it is, so that all is divided by `s_r`, and
-    /// `z_r` goes into the bias. So does `z_x`, unless there is a border, in which zeros have the code `z_x`.
-    fn new(spec: &Int8Spec<'_>, geometry: &Geometry) -> Result<Self, Error> {
+    /// `z_r` goes into the bias. So does `z_x`, unless there is a border, in which zeros have the code `z_x`. Where nothing
+    /// is added, all is divided by the result's scale, so that the kernel need not, if the activation allows it.
+    fn new(spec: &Int8Spec<'_>, post: PostOp, geometry: &Geometry) -> Result<Self, Error> {
         let (source, added) = (spec.source, spec.added.filter(|_| spec.result.is_some()));
-        let unit_of_added = added.map(|added| added.scale);
-        let unit = unit_of_added.unwrap_or(1.0);
+        let of_result = spec.result.filter(|of| in_unit(post, of.scale).is_some());
+        let unit = added.or(of_result).map_or(1.0, |of| of.scale);
         let scales: Vec<f32> = spec.scales.iter().map(|scale| source.scale * scale / unit).collect();
         let has_border = geometry.padding.iter().any(|&width| width != 0);
         let shift = if has_border { 0 } else { source.zero_point };
@@ -238,23 +290,30 @@ impl Folded {
         let of_added = added.map_or(0.0, |added| f64::from(added.zero_point));
         let bias = bias.f_sub(&of_source)?.f_sub_scalar(of_added)?.f_to_kind(Kind::Float)?;
         let result = spec.result.map(|result| (result.scale / unit, result.zero_point));
-        Ok(Self {
-            source_zero: if has_border { source.zero_point } else { 0 },
-            scales,
-            bias,
-            result,
-            unit: unit_of_added,
-        })
+        Ok(Self { source_zero: if has_border { source.zero_point } else { 0 }, scales, bias, result, unit })
     }
 
-    /// The activation on the kernel's numbers; none of one that depends on their unit.
-    fn unit(&self, post: PostOp) -> Option<PostOp> {
-        let Some(unit) = self.unit.map(f64::from) else { return Some(post) };
-        match post {
-            PostOp::None | PostOp::Relu | PostOp::LeakyRelu(_) => Some(post),
-            PostOp::Clip(low, high) => Some(PostOp::Clip(low / unit, high / unit)),
-            _ => None,
-        }
+    /// The activation on the kernel's numbers, without what storing codes does anyway; none of one that depends on their
+    /// unit.
+    fn post(&self, post: PostOp) -> Option<PostOp> {
+        let post = in_unit(post, self.unit)?;
+        let Some((scale, zero)) = self.result else { return Some(post) };
+        let code = |x: f64| (x / f64::from(scale)).round_ties_even() + f64::from(zero);
+        Some(match post {
+            PostOp::Relu if zero == 0 => PostOp::None,
+            PostOp::Clip(low, high) if code(low) <= 0.0 && code(high) >= 255.0 => PostOp::None,
+            post => post,
+        })
+    }
+}
+
+/// An activation on numbers each of which stands for `unit`; none of one that is not the same in every unit.
+fn in_unit(post: PostOp, unit: f32) -> Option<PostOp> {
+    match post {
+        post if unit == 1.0 => Some(post),
+        PostOp::None | PostOp::Relu | PostOp::LeakyRelu(_) => Some(post),
+        PostOp::Clip(low, high) => Some(PostOp::Clip(low / f64::from(unit), high / f64::from(unit))),
+        _ => None,
     }
 }
 
@@ -264,8 +323,8 @@ impl State for Int8Layer {
         if to.is_survey() {
             return Ok(());
         }
-        let Kept { shape, scales, bias, window, source, added, result, act } = &self.kept;
-        to.field("codes", &self.conv.dense_weight()?.f_reshape(shape)?)?;
+        let Kept { shape: _, scales, bias, window, source, added, result, act } = &self.kept;
+        to.field("codes", &self.codes()?)?;
         to.field("scales", &Tensor::f_from_slice(scales)?)?;
         to.field("has_bias", &bias.is_some())?;
         bias.iter().try_for_each(|bias| to.field("bias", bias))?;

@@ -145,12 +145,17 @@ impl<'m> Interpreter<'m> {
                 let value = self.node(id, node).map_err(|failure| located(failure, node))?;
                 self.variables.set(id, value);
             }
-            if !self.keeps_values {
-                let plan = Rc::clone(&self.plan);
-                plan.done_after(id).iter().for_each(|&done| self.variables.remove(done));
-            }
+            self.free_after(id);
         }
         Ok(outputs)
+    }
+
+    /// Frees the values that no node behind this one reads.
+    fn free_after(&mut self, id: NodeId) {
+        if !self.keeps_values {
+            let plan = Rc::clone(&self.plan);
+            plan.done_after(id).iter().for_each(|&done| self.variables.remove(done));
+        }
     }
 
     fn node(&mut self, id: NodeId, node: &Node) -> Result<Value, Failure> {
@@ -298,7 +303,9 @@ impl<'m> Interpreter<'m> {
         if let Some(module) = self.plan.module(id).map(Rc::clone) {
             let mut args = self.operands(&node.args[1..])?;
             args.extend(node.mode().map(Value::Bool));
-            return module.call(&args).map_err(EvalError::Machine);
+            // Before and not after: the module may be the last one to have them.
+            self.free_after(id);
+            return module.call_owned(args).map_err(EvalError::Machine);
         }
         // The path of the module, itself a value where an input chooses the module.
         let mut args = self.operands(&node.args)?.into_iter();

@@ -30,6 +30,15 @@ pub trait SharedModule: fmt::Debug + Send + Sync {
     /// As [`Submodule::call`].
     fn call(&self, args: &[Value]) -> Result<Value>;
 
+    /// The same, as [`Submodule::call_owned`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Submodule::call`].
+    fn call_owned(&self, args: Vec<Value>) -> Result<Value> {
+        self.call(&args)
+    }
+
     /// Hands over what it consists of, by a name that says how it is read again.
     ///
     /// # Errors
@@ -47,6 +56,10 @@ pub(crate) trait SavedModule: Submodule + State + fmt::Debug + Send + Sync + 'st
 impl<M: SavedModule> SharedModule for M {
     fn call(&self, args: &[Value]) -> Result<Value> {
         Submodule::call(self, args)
+    }
+
+    fn call_owned(&self, args: Vec<Value>) -> Result<Value> {
+        Submodule::call_owned(self, args)
     }
 
     fn save(&self, to: &mut Saver) -> Result<()> {
@@ -204,11 +217,21 @@ struct Handle {
     path: String,
 }
 
-impl Submodule for Handle {
-    fn call(&self, args: &[Value]) -> Result<Value> {
+impl Handle {
+    fn on_module<T>(&self, work: impl FnOnce(&dyn SharedModule) -> Result<T>) -> Result<T> {
         let program = self.program.upgrade();
         let gone = || Error::Refused(format!("`{}` is of a graph that is gone", self.path));
-        program.as_ref().and_then(|program| program.modules.get(&self.path)).ok_or_else(gone)?.call(args)
+        work(&**program.as_ref().and_then(|program| program.modules.get(&self.path)).ok_or_else(gone)?)
+    }
+}
+
+impl Submodule for Handle {
+    fn call(&self, args: &[Value]) -> Result<Value> {
+        self.on_module(|module| module.call(args))
+    }
+
+    fn call_owned(&self, args: Vec<Value>) -> Result<Value> {
+        self.on_module(|module| module.call_owned(args))
     }
 
     fn module(&self) -> Option<&dyn Module> {

@@ -26,6 +26,16 @@ pub trait Submodule {
     /// [`Error::Torch`] if libtorch refuses, [`Error::Refused`] if the arguments are not those that it takes.
     fn call(&self, args: &[Value]) -> Result<Value>;
 
+    /// The same with arguments of which a tensor that nobody else has may become the result. Reads them if it is not
+    /// overridden.
+    ///
+    /// # Errors
+    ///
+    /// As [`Submodule::call`].
+    fn call_owned(&self, args: Vec<Value>) -> Result<Value> {
+        self.call(&args)
+    }
+
     /// Another method of it than its forward; none if it has none such.
     fn call_method(&self, name: &str, args: &[Value]) -> Option<Result<Value>> {
         let _ = (name, args);

@@ -5,10 +5,12 @@
 
 #![allow(clippy::inline_always, reason = "only what is inlined into a vectorised body is vectorised")]
 
+mod blocks;
 mod lanes;
 mod pool;
 mod rows;
 
+pub(crate) use blocks::{Blocks, as_blocks};
 pub(crate) use lanes::{Combination, combine, dequantize, look_up, quantize};
 pub(crate) use pool::{Pooling, average, max_pool};
 pub(crate) use rows::{Rounding, dequantize_sums, quantize_rows};
@@ -132,6 +134,12 @@ impl Dense {
 fn unwritten(sizes: &[i64], strides: &[i64], dtype: i32, count: usize) -> Result<Tensor, TchError> {
     let width = if dtype == u8::DTYPE { 1 } else { 4 };
     output_pool::tensor(sizes, strides, dtype, count * width)
+}
+
+/// Strides of images `[batch, channels, height, width]` with the channels together.
+fn channels_together(sizes: &[i64]) -> Vec<i64> {
+    let inner = contiguous(&[sizes[0], sizes[2], sizes[3], sizes[1]]);
+    vec![inner[0], inner[3], inner[1], inner[2]]
 }
 
 /// A result that parts of a loop write to, each to a range of its own.

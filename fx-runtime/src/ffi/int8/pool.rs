@@ -2,10 +2,10 @@
 
 use tch::{TchError, Tensor};
 
-use super::super::memory_format::{channels_last, contiguous};
+use super::super::memory_format::channels_last;
 use super::super::tensor::{Facts, refused};
 use super::super::vector::{Body, vectorised};
-use super::{Dense, Element as _, Output, in_parts, unwritten};
+use super::{Dense, Element as _, Output, channels_together, in_parts, unwritten};
 
 /// Where windows lie, as ATen's pooling has it; height, then width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl Image {
         };
         let copy = channels_last(x, facts.sizes())?;
         let tensor = copy.unwrap_or_else(|| x.shallow_clone());
-        let strides = order(facts.sizes());
+        let strides = channels_together(facts.sizes());
         Ok(Self { dense: Dense { tensor, facts, strides }, batch, channels, size: [height, width] })
     }
 
@@ -44,14 +44,8 @@ impl Image {
     fn unwritten(&self, size: [usize; 2]) -> Result<Tensor, TchError> {
         let sizes: Vec<i64> =
             [self.batch, self.channels, size[0], size[1]].iter().map(|&size| size.try_into().unwrap_or(0)).collect();
-        unwritten(&sizes, &order(&sizes), u8::DTYPE, self.batch * self.channels * size[0] * size[1])
+        unwritten(&sizes, &channels_together(&sizes), u8::DTYPE, self.batch * self.channels * size[0] * size[1])
     }
-}
-
-/// Strides of images with the channels together.
-fn order(sizes: &[i64]) -> Vec<i64> {
-    let inner = contiguous(&[sizes[0], sizes[2], sizes[3], sizes[1]]);
-    vec![inner[0], inner[3], inner[1], inner[2]]
 }
 
 impl Pooling {

@@ -107,3 +107,34 @@ fn means_are_rounded_to_even() {
     let wanted = x.to_kind(Kind::Double).mean_dim([2, 3].as_slice(), true, Kind::Double).round();
     assert_eq!(average(&x).unwrap().to_kind(Kind::Double), wanted);
 }
+
+#[test]
+fn blocks_are_those_of_pixel_unshuffle() {
+    for (sizes, side, before, count) in [
+        ([2, 3, 8, 6], 2, [0, 0], [4, 3]),
+        ([2, 3, 9, 7], 2, [3, 1], [7, 5]),
+        ([1, 1, 5, 11], 3, [2, 4], [2, 6]),
+        ([2, 2, 4, 4], 2, [5, 6], [5, 5]),
+    ] {
+        let x = codes(&sizes);
+        let whole = |size: usize| i64::try_from(size).unwrap();
+        // So much border that blocks are cut off behind.
+        let [top, left] = before.map(whole);
+        let padded = x.constant_pad_nd([left, 40, top, 40]);
+        let filled =
+            &padded + Tensor::ones_like(&x).constant_pad_nd([left, 40, top, 40]).eq(0).to_kind(Kind::Uint8) * 7;
+        let [height, width] = count.map(|count| whole(count * side));
+        let wanted = filled.narrow(2, 0, height).narrow(3, 0, width).pixel_unshuffle(whole(side));
+        for x in [
+            x.shallow_clone(),
+            x.permute([0, 2, 3, 1]).contiguous().permute([0, 3, 1, 2]),
+            x.transpose(2, 3).contiguous().transpose(2, 3),
+        ] {
+            let ours = as_blocks(&x, Blocks { side, before, count }, 7).unwrap();
+            assert_eq!(ours, wanted, "{sizes:?} {side} {before:?}");
+            assert_eq!(ours.stride()[1], 1);
+        }
+    }
+    let error = as_blocks(&random(&[1, 3, 4, 4]), Blocks { side: 2, before: [0; 2], count: [2; 2] }, 0).unwrap_err();
+    assert!(error.to_string().contains("u8 on the CPU"), "{error}");
+}

@@ -68,7 +68,8 @@ pub(super) mod value {
     /// `avx2`, and `avx512_core_vnni` beyond `avx512_core`.
     pub(super) const ISA_VNNI: c_int = 0x48;
 
-    /// Element types.
+    /// Element types; none of a sum is the result's.
+    pub(in super::super) const AS_RESULT: c_int = 0;
     pub(in super::super) const F16: c_int = 1;
     pub(in super::super) const BF16: c_int = 2;
     pub(in super::super) const F32: c_int = 3;
@@ -128,6 +129,7 @@ functions! {
     memory_destroy = dnnl_memory_destroy: fn(Handle) -> Status;
     post_ops_create = dnnl_post_ops_create: fn(*mut Handle) -> Status;
     post_ops_eltwise = dnnl_post_ops_append_eltwise: fn(Handle, c_int, f32, f32) -> Status;
+    post_ops_sum = dnnl_post_ops_append_sum: fn(Handle, f32, i32, c_int) -> Status;
     post_ops_binary = dnnl_post_ops_append_binary: fn(Handle, c_int, Handle) -> Status;
     post_ops_destroy = dnnl_post_ops_destroy: fn(Handle) -> Status;
     attributes_create = dnnl_primitive_attr_create: fn(*mut Handle) -> Status;

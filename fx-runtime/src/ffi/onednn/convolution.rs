@@ -9,7 +9,7 @@ use tch::{TchError, Tensor};
 use super::api::{api, has_vnni};
 use super::numbers::{Int8Numbers, Numbers, dtype};
 use super::objects::Engine;
-use super::plan::{Buffers, Key, Plan};
+use super::plan::{Adds, Buffers, Key, Plan};
 use super::weight::{Constant, Weight};
 use crate::ffi::convolution::Geometry;
 use crate::ffi::entry::table;
@@ -17,7 +17,7 @@ use crate::ffi::memory_format::{Order, contiguous, in_a_format};
 use crate::ffi::omp_threads::alone;
 use crate::ffi::output_pool::{self, PoolUser};
 use crate::ffi::tensor::{lend, refused};
-use crate::ffi::{Facts, Param, PostOp};
+use crate::ffi::{Facts, Param, PostOp, Sole};
 
 /// Plans that one convolution keeps: for shapes that come in turns, each with and without an addition.
 const PLANS: usize = 8;
@@ -106,24 +106,14 @@ impl DirectConv {
     /// `post(conv(x) + other)`. `x` is as for [`PackedConv::run`](super::super::PackedConv::run), `other` has the
     /// result's shape and, but for integers, its dtype.
     pub(crate) fn run(&self, x: &Tensor, other: Option<&Tensor>, post: &PostOp) -> Result<Tensor, TchError> {
-        let facts = Facts::of(x).ok_or_else(|| refused("a convolution"))?;
-        let sizes_of = |tensor: &Tensor| Facts::of(tensor).ok_or_else(|| refused("a convolution"));
-        let (order, x_copy) = in_a_format(x, facts.sizes(), true)?;
         let other_copy = match other {
-            Some(other) => in_a_format(other, sizes_of(other)?.sizes(), false)?.1,
+            Some(other) => in_a_format(other, facts_of(other)?.sizes(), false)?.1,
             None => None,
         };
-        let (x, other) = (x_copy.as_ref().unwrap_or(x), other_copy.as_ref().or(other));
-        let mut sizes = [0; 5];
-        sizes[..self.rank()].copy_from_slice(facts.sizes());
-        let threads = tch::get_num_threads();
-        let plan = self.plan(Key {
-            sizes,
-            channels_last: order == Order::ChannelsLast,
-            adds: other.is_some(),
-            post: *post,
-            threads,
-        })?;
+        let other = other_copy.as_ref().or(other);
+        let adds = if other.is_some() { Adds::Tensor } else { Adds::Nothing };
+        let (plan, x_copy) = self.plan_for(x, adds, post)?;
+        let x = x_copy.as_ref().unwrap_or(x);
         let result = output_pool::tensor(&plan.sizes, &plan.strides, self.numbers.result_type(), plan.result_bytes)?;
         let buffers = Buffers {
             input: address(x)?,
@@ -137,6 +127,37 @@ impl DirectConv {
         Ok(result)
     }
 
+    /// The same in the memory of `other`, if that lies as the result does.
+    pub(crate) fn run_onto(&self, x: &Tensor, other: Sole, post: &PostOp) -> Result<Tensor, TchError> {
+        if in_a_format(&other, facts_of(&other)?.sizes(), false)?.1.is_some() || !self.adds_in_place(&other)? {
+            return self.run(x, Some(&other), post);
+        }
+        let (plan, x_copy) = self.plan_for(x, Adds::Result, post)?;
+        let x = x_copy.as_ref().unwrap_or(x);
+        let buffers = Buffers { input: address(x)?, result: address(&other)?, added: ptr::null_mut() };
+        // SAFETY: as above; nobody else has the memory of `other`, and so `x` lies elsewhere.
+        unsafe { plan.run(&buffers)? };
+        Ok(other.into_tensor())
+    }
+
+    /// Returns whether a tensor of the result's sizes that is added can become the result.
+    fn adds_in_place(&self, other: &Tensor) -> Result<bool, TchError> {
+        let facts = facts_of(other)?;
+        Ok(self.numbers.added == self.numbers.result
+            && facts.dtype == self.numbers.result_type()
+            && facts.device.0 == 0)
+    }
+
+    /// The plan for an input, and a copy of that if it lies in no order that is taken.
+    fn plan_for(&self, x: &Tensor, adds: Adds, post: &PostOp) -> Result<(Arc<Plan>, Option<Tensor>), TchError> {
+        let facts = facts_of(x)?;
+        let (order, copy) = in_a_format(x, facts.sizes(), true)?;
+        let mut sizes = [0; 5];
+        sizes[..self.rank()].copy_from_slice(facts.sizes());
+        let (channels_last, threads) = (order == Order::ChannelsLast, tch::get_num_threads());
+        Ok((self.plan(Key { sizes, channels_last, adds, post: *post, threads })?, copy))
+    }
+
     /// The same for a weight of one pixel, on rows: `x` is `[.., in]` with at least one element, the result, of these
     /// sizes, `[.., out]`, and `other` as the result.
     pub(crate) fn run_rows(
@@ -146,34 +167,50 @@ impl DirectConv {
         other: Option<&Tensor>,
         post: &PostOp,
     ) -> Result<Tensor, TchError> {
-        let x = x.f_contiguous()?;
         let other = other.map(Tensor::f_contiguous).transpose()?;
+        let adds = if other.is_some() { Adds::Tensor } else { Adds::Nothing };
+        self.on_rows(x, adds, post, |plan, x| {
+            let dtype = self.numbers.result_type();
+            let result = output_pool::tensor(result, &contiguous(result), dtype, plan.result_bytes)?;
+            let added = other.as_ref().map_or(Ok(ptr::null_mut()), address)?;
+            let buffers = Buffers { input: address(x)?, result: address(&result)?, added };
+            // SAFETY: as above; rows that lie one behind the other are an image of width 1 in `channels_last`.
+            unsafe { plan.run(&buffers)? };
+            Ok(result)
+        })
+    }
+
+    /// The same in the memory of `other`, which has the result's sizes, if that lies as the result does.
+    pub(crate) fn run_rows_onto(&self, x: &Tensor, other: Sole, post: &PostOp) -> Result<Tensor, TchError> {
+        if !other.is_contiguous() || !self.adds_in_place(&other)? {
+            return self.run_rows(x, &other.size(), Some(&other), post);
+        }
+        self.on_rows(x, Adds::Result, post, |plan, x| {
+            let buffers = Buffers { input: address(x)?, result: address(&other)?, added: ptr::null_mut() };
+            // SAFETY: as in the two above.
+            unsafe { plan.run(&buffers) }
+        })?;
+        Ok(other.into_tensor())
+    }
+
+    /// Does something with the plan for rows, on as many threads as are worth it.
+    fn on_rows<T>(
+        &self,
+        x: &Tensor,
+        adds: Adds,
+        post: &PostOp,
+        work: impl FnOnce(&Plan, &Tensor) -> Result<T, TchError>,
+    ) -> Result<T, TchError> {
+        let x = x.f_contiguous()?;
         let channels = self.in_channels();
         let elements = i64::try_from(x.numel()).map_err(|_| refused("a product"))?;
         let team = tch::get_num_threads();
         let small = team > 1 && elements.saturating_mul(self.shape[0]) < TEAM_FROM;
         let threads = if small { 1 } else { team };
         let sizes = [1, channels, elements / channels.max(1), 1, 0];
-        let key = Key { sizes, channels_last: true, adds: other.is_some(), post: *post, threads };
-        if small {
-            alone(|| self.multiply(key, &x, result, other.as_ref()))
-        } else {
-            self.multiply(key, &x, result, other.as_ref())
-        }
-    }
-
-    fn multiply(&self, key: Key, x: &Tensor, result: &[i64], other: Option<&Tensor>) -> Result<Tensor, TchError> {
-        let plan = self.plan(key)?;
-        let dtype = self.numbers.result_type();
-        let result = output_pool::tensor(result, &contiguous(result), dtype, plan.result_bytes)?;
-        let buffers = Buffers {
-            input: address(x)?,
-            result: address(&result)?,
-            added: other.map_or(Ok(ptr::null_mut()), address)?,
-        };
-        // SAFETY: as above; rows that lie one behind the other are an image of width 1 in `channels_last`.
-        unsafe { plan.run(&buffers)? };
-        Ok(result)
+        let key = Key { sizes, channels_last: true, adds, post: *post, threads };
+        let multiply = || work(&*self.plan(key)?, &x);
+        if small { alone(multiply) } else { multiply() }
     }
 
     pub(in crate::ffi) fn in_channels(&self) -> i64 {
@@ -241,6 +278,10 @@ fn engine_for(geometry: &Geometry) -> Option<Engine> {
         return None;
     }
     Engine::cpu(api()?).ok()
+}
+
+fn facts_of(tensor: &Tensor) -> Result<Facts, TchError> {
+    Facts::of(tensor).ok_or_else(|| refused("a convolution"))
 }
 
 /// Where the elements of a tensor lie.

@@ -89,7 +89,9 @@ impl Numbers {
             affine.push(zero(value::ARG_SRC, int8.source_zero)?);
         }
         if let Int8Result::Codes { scale, zero: stands_for_zero } = int8.result {
-            affine.push(scales(value::ARG_DST, 0, &[scale])?);
+            if scale != 1.0 {
+                affine.push(scales(value::ARG_DST, 0, &[scale])?);
+            }
             if stands_for_zero != 0 {
                 affine.push(zero(value::ARG_DST, stands_for_zero)?);
             }

@@ -185,6 +185,8 @@ pub(super) struct Attributes(Owned);
 pub(super) enum Step<'a> {
     /// A tensor of this layout is added.
     Add(&'a Layout),
+    /// What the result's memory holds is added.
+    Accumulate,
     /// An activation, by oneDNN's number, with its two parameters.
     Eltwise(c_int, f32, f32),
 }
@@ -232,6 +234,7 @@ impl Attributes {
             let status = unsafe {
                 match *step {
                     Step::Add(layout) => (api.post_ops_binary)(list.raw, value::BINARY_ADD, layout.0.raw),
+                    Step::Accumulate => (api.post_ops_sum)(list.raw, 1.0, 0, value::AS_RESULT),
                     Step::Eltwise(algorithm, alpha, beta) => (api.post_ops_eltwise)(list.raw, algorithm, alpha, beta),
                 }
             };

@@ -22,11 +22,20 @@ pub(super) struct Key {
     pub(super) sizes: [i64; 5],
     /// Whether the input's channels lie together; else it is in the default order.
     pub(super) channels_last: bool,
-    /// Whether a tensor is added before the activation.
-    pub(super) adds: bool,
+    pub(super) adds: Adds,
     pub(super) post: PostOp,
     /// Kernels divide their work by the number of threads when they are compiled.
     pub(super) threads: i32,
+}
+
+/// What is added before the activation.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Adds {
+    Nothing,
+    /// A tensor.
+    Tensor,
+    /// What the result's memory holds.
+    Result,
 }
 
 /// A compiled convolution.
@@ -75,7 +84,7 @@ struct Bindings {
 pub(super) struct Buffers {
     pub(super) input: *mut c_void,
     pub(super) result: *mut c_void,
-    /// Null where nothing is added.
+    /// Null where no tensor is added.
     pub(super) added: *mut c_void,
 }
 
@@ -103,7 +112,11 @@ impl Described {
         let result = layout(numbers.result, &sizes, &strides)?;
         let added = layout(numbers.added, &sizes, &strides)?;
         let any = Layout::any(engine.api, numbers.weight, &conv.weight.sizes)?;
-        let add = key.adds.then_some(Step::Add(&added));
+        let add = match key.adds {
+            Adds::Nothing => None,
+            Adds::Tensor => Some(Step::Add(&added)),
+            Adds::Result => Some(Step::Accumulate),
+        };
         let steps: Vec<_> = add.into_iter().chain(step(key.post)).collect();
         let bias = conv.bias.as_ref().map(|bias| &bias.layout);
         let layouts = (&source, &any, bias, &result);
@@ -152,7 +165,7 @@ impl Plan {
     ///
     /// # Safety
     ///
-    /// The buffers are alive and hold the plan's input, its result and, if it adds, a tensor that is laid out as the
+    /// The buffers are alive and hold the plan's input, its result and, if it adds one, a tensor that is laid out as the
     /// result. The result's is written by nobody else meanwhile, and the others by nobody at all.
     pub(super) unsafe fn run(&self, buffers: &Buffers) -> Result<(), TchError> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
@@ -231,7 +244,7 @@ impl Bindings {
             arguments[count] = bias.memory.argument(value::ARG_BIAS);
             count += 1;
         }
-        if plan.key.adds {
+        if plan.key.adds == Adds::Tensor {
             self.added.set(buffers.added)?;
             arguments[count] = self.added.argument(value::ARG_FIRST_POST_OP | value::ARG_SRC_1);
             count += 1;
@@ -273,7 +286,13 @@ impl DirectConv {
     }
 
     fn lay_out_for(&self, sizes: [i64; 5]) -> Result<(), TchError> {
-        let key = Key { sizes, channels_last: true, adds: false, post: PostOp::None, threads: tch::get_num_threads() };
+        let key = Key {
+            sizes,
+            channels_last: true,
+            adds: Adds::Nothing,
+            post: PostOp::None,
+            threads: tch::get_num_threads(),
+        };
         let wanted = Described::of(self, &key)?.description.weight()?;
         self.weight.in_layout(wanted).map(drop)
     }

@@ -93,6 +93,9 @@ fn windows() -> Vec<(Vec<i64>, ConvParams, Vec<i64>)> {
         (vec![32, 16, 1, 1], plain(1, 0, 1), vec![2, 16, 9, 7]),
         (vec![64, 32, 3, 3], plain(1, 1, 1), vec![1, 32, 14, 14]),
         (vec![24, 3, 7, 7], plain(2, 3, 1), vec![2, 3, 31, 29]),
+        (vec![32, 3, 3, 3], plain(2, 1, 1), vec![2, 3, 24, 25]),
+        (vec![16, 3, 8, 8], plain(8, 1, 1), vec![2, 3, 27, 32]),
+        (vec![16, 1, 4, 3], plain(3, 2, 1), vec![1, 1, 11, 14]),
         (vec![32, 1, 3, 3], plain(2, 1, 32), vec![2, 32, 13, 13]),
         (vec![32, 8, 3, 3], plain(1, 1, 4), vec![1, 32, 10, 12]),
         (vec![40, 24, 5], plain(1, 2, 1), vec![2, 24, 33]),
@@ -178,7 +181,7 @@ fn the_weight_comes_back_from_its_layout() {
             act: Activation::None,
         };
         let Some(layer) = packed(&spec) else { return };
-        assert_eq!(layer.conv.dense_weight().unwrap(), codes, "{weight:?}");
+        assert_eq!(layer.codes().unwrap(), codes, "{weight:?}");
     }
 }
 
@@ -204,4 +207,79 @@ fn what_is_added_broadcasts() {
     assert_eq!(layer.run(&x, Some(&small)).unwrap(), layer.run(&x, Some(&small.expand([4, 6], true).copy())).unwrap());
     let error = layer.run(&x, Some(&large)).unwrap_err().to_string();
     assert!(error.contains("[3, 4, 6]") && error.contains("in floats by its name"), "{error}");
+}
+
+/// What storing codes does is not done twice.
+#[test]
+fn an_activation_is_left_out_where_codes_have_its_bounds() {
+    let weight = Tensor::ones([4, 8], (Kind::Int8, Device::Cpu));
+    let scales = scales(4);
+    let from_zero = |scale: f32| Some(PerTensor { scale, zero_point: 0 });
+    for (act, result, kept) in [
+        (Activation::Relu, from_zero(0.5), PostOp::None),
+        (Activation::Relu, Some(RESULT), PostOp::Relu),
+        (Activation::Relu6, from_zero(6.0 / 255.0), PostOp::None),
+        (Activation::Relu6, from_zero(0.5), PostOp::Clip(0.0, 12.0)),
+        (Activation::Relu, None, PostOp::Relu),
+    ] {
+        let spec = Int8Spec { act, result, ..plain(&weight, &scales) };
+        let Some(layer) = packed(&spec) else { return };
+        assert_eq!(layer.post, kept, "{act:?} {result:?}");
+        let found = error(&spec, &codes(&[5, 8], 2), None);
+        assert!(result.is_none() || found <= 1.0, "{act:?} {result:?}: {found}");
+    }
+}
+
+/// A residual that nobody else reads becomes the result; one with a second handle stays as it is.
+#[test]
+fn what_is_added_is_written_over_if_it_is_nobody_elses() {
+    for (weight, params, input) in windows() {
+        tch::manual_seed(4);
+        let codes_of_weight = Tensor::randint_low(-127, 128, weight.as_slice(), (Kind::Int8, Device::Cpu));
+        let scales = scales(weight[0]);
+        for result in [Some(RESULT), None] {
+            let spec = Int8Spec {
+                window: Some(params.clone()),
+                result,
+                added: result.map(|_| ADDED),
+                act: Activation::Relu,
+                ..plain(&codes_of_weight, &scales)
+            };
+            let Some(layer) = packed(&spec) else { return };
+            let x = codes(&input, 3);
+            let alone = layer.run(&x, None).unwrap();
+            let added = alone.contiguous().flip([1i64]);
+            let wanted = layer.run(&x, Some(&added)).unwrap();
+            // As the result lies, and in the default order.
+            let mut as_result = alone.empty_like();
+            as_result.copy_(&added);
+            for added in [as_result, added.copy()] {
+                let (address, lies_so) = (added.data_ptr(), added.stride() == wanted.stride());
+                let found = layer.run_onto(&x, Sole::of(added).unwrap()).unwrap();
+                assert_eq!(found, wanted, "{weight:?} {result:?}");
+                let is_image = weight.len() > 3;
+                assert_eq!(found.data_ptr() == address, lies_so && is_image, "{weight:?} {result:?}");
+            }
+        }
+    }
+}
+
+/// Rows likewise.
+#[test]
+fn rows_that_are_added_are_written_over() {
+    tch::manual_seed(6);
+    let weight = Tensor::randint_low(-127, 128, [33, 48], (Kind::Int8, Device::Cpu));
+    let scales = scales(33);
+    for result in [Some(RESULT), None] {
+        let Some(layer) = packed(&Int8Spec { result, added: result.map(|_| ADDED), ..plain(&weight, &scales) }) else {
+            return;
+        };
+        let x = codes(&[2, 5, 48], 4);
+        let added = layer.run(&x, None).unwrap().flip([0i64]).contiguous();
+        let wanted = layer.run(&x, Some(&added)).unwrap();
+        let address = added.data_ptr();
+        let found = layer.run_onto(&x, Sole::of(added).unwrap()).unwrap();
+        assert_eq!(found, wanted);
+        assert_eq!(found.data_ptr(), address);
+    }
 }

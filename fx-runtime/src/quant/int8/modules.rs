@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tch::{Kind, Tensor};
 
+use crate::ffi::Sole;
 use crate::ffi::int8::{self, Combination, PerTensor, Pooling};
 use crate::frozen::int8::Int8Layer;
 use crate::graph_module::shared::saved_modules;
@@ -159,6 +160,19 @@ impl Submodule for Layer {
             [Value::Tensor(x)] => self.0.run(x, None),
             [Value::Tensor(x), Value::Tensor(added)] => self.0.run(x, Some(added)),
             _ => Err(refused("a layer on codes", args)),
+        };
+        Ok(Value::Tensor(Rc::new(ys?)))
+    }
+
+    fn call_owned(&self, args: Vec<Value>) -> Result<Value> {
+        let ys = match <[Value; 2]>::try_from(args) {
+            Ok([Value::Tensor(x), Value::Tensor(added)]) => match Rc::try_unwrap(added).map(Sole::of) {
+                Ok(Ok(added)) => self.0.run_onto(&x, added),
+                Ok(Err(added)) => self.0.run(&x, Some(&added)),
+                Err(added) => self.0.run(&x, Some(&added)),
+            },
+            Ok(args) => return Submodule::call(self, &args),
+            Err(args) => return Submodule::call(self, &args),
         };
         Ok(Value::Tensor(Rc::new(ys?)))
     }
