@@ -4,7 +4,7 @@ use fx_ir::{Arg, HostOp, NodeId, Op};
 use proc_macro2::Span;
 
 use crate::trace::types::ty::{is_open_list, is_settled_within, is_untyped};
-use crate::trace::{Tracer, Ty, Val, env::Env};
+use crate::trace::{Tracer, Ty, Val, env::Env, flow::join::Branch};
 
 impl Tracer<'_> {
     /// Says what the options and lists that the loop carries hold, where `trace` finds it out.
@@ -28,6 +28,28 @@ impl Tracer<'_> {
                 self.settle(value, &ty, span);
             }
         }
+    }
+
+    /// The variables among these that an iteration may write to, where others are options that are `None` before the loop and
+    /// stay so, whatever is written to them behind its end: nothing says what those may hold. `None` where there are no others.
+    pub(in crate::trace) fn written_in(
+        &self,
+        iteration: &Branch,
+        carried: &[(String, Val)],
+    ) -> Option<Vec<(String, Val)>> {
+        let leaves = |value: &Val| value.leaves().map_or(0, |leaves| leaves.len());
+        let params = &self.graph.region(iteration.branch_region()).params;
+        let mut first = params.len().checked_sub(carried.iter().map(|(_, value)| leaves(value)).sum())?;
+        let mut written = Vec::new();
+        for (name, value) in carried {
+            let own = params.get(first);
+            first += leaves(value);
+            let is_none = matches!(value, Val::Lit(..)) && is_open(value);
+            if !is_none || iteration.env().read(name).and_then(Val::node).as_ref() != own {
+                written.push((name.clone(), value.clone()));
+            }
+        }
+        (written.len() < carried.len()).then_some(written)
     }
 
     /// Notes what a list holds of which nothing said so where it was made.

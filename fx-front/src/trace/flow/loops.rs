@@ -125,11 +125,16 @@ impl Tracer<'_> {
 
     /// The loop over these values, which carries these variables.
     fn iterations_over(&mut self, each: &syn::ExprForLoop, over: &Over, carried: &[(String, Val)]) -> Result<Val> {
+        let mark = self.checkpoint();
         let mut args = vec![Arg::Node(over.source)];
         args.extend(self.handed_in(carried, each.span())?);
         let span = each.for_token.span;
         let owner = self.owner(Op::For(ForLoop::default()), args, "each", span);
         let (branch, header) = self.iteration(owner, each, over, carried)?;
+        if let Some(written) = self.written_in(&branch, carried) {
+            self.rollback(mark);
+            return self.iterations_over(each, over, &written);
+        }
         self.edit_node(owner).op = Op::For(header);
         self.end_loop(owner, carried, &branch, span)
     }
@@ -300,11 +305,17 @@ impl Tracer<'_> {
     fn turns(&mut self, each: &syn::ExprWhile) -> Result<Val> {
         let whole = syn::Expr::While(each.clone());
         let carried = self.carried_by(&whole, each.span())?;
-        let args = self.handed_in(&carried, each.span())?;
+        self.turns_with(each, &carried)
+    }
+
+    /// The loop, which carries these variables.
+    fn turns_with(&mut self, each: &syn::ExprWhile, carried: &[(String, Val)]) -> Result<Val> {
+        let mark = self.checkpoint();
+        let args = self.handed_in(carried, each.span())?;
         let span = each.while_token.span;
         let owner = self.owner(Op::While, args, "each", span);
         let condition = self.in_region(owner, &mut |tracer| {
-            tracer.declare_carried(&carried, span);
+            tracer.declare_carried(carried, span);
             tracer.expr(&each.cond)
         })?;
         let Some(flag) = yielded_args(condition.value()) else {
@@ -312,9 +323,13 @@ impl Tracer<'_> {
         };
         self.end_branch(&condition, flag, span);
         let body = self.in_region(owner, &mut |tracer| {
-            tracer.declare_carried(&carried, span);
+            tracer.declare_carried(carried, span);
             tracer.block(&each.body, false)
         })?;
-        self.end_loop(owner, &carried, &body, span)
+        if let Some(written) = self.written_in(&body, carried) {
+            self.rollback(mark);
+            return self.turns_with(each, &written);
+        }
+        self.end_loop(owner, carried, &body, span)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use fx_ir::{Arg, CodeForm, CodeScope, CodeVariable, HostOp};
+use fx_ir::{Arg, CodeForm, CodeScope, CodeVariable, HostOp, Op};
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
@@ -74,7 +74,10 @@ impl Tracer<'_> {
         let mut scope = CodeScope { uses: self.function().uses(), variables: Vec::new() };
         for name in &capture.variables {
             let Some(value) = self.env.read(name).cloned() else { continue };
-            let spelled = hole(&mut args, self.exact_operand(&value, span)?);
+            let mut spelled = hole(&mut args, self.exact_operand(&value, span)?);
+            if self.is_bound_reference(&value) {
+                spelled = format!("::core::convert::identity::<&::fx_runtime::Tensor>({spelled})");
+            }
             let borrow = if !writes.contains(name) && looks_behind(expr, name, &value) { "&" } else { "" };
             scope.variables.push(CodeVariable::mutable(name, format!("{borrow}{spelled}")));
         }
@@ -151,6 +154,13 @@ impl Tracer<'_> {
         });
         let body = || syn::ExprBlock { attrs: Vec::new(), label: None, block: function.block.clone() };
         is_param && !bound_names(&body().into()).contains(name)
+    }
+
+    /// Whether it is a reference to a tensor that a region is handed, which generated code may have behind another one: no
+    /// operator is known of that.
+    fn is_bound_reference(&self, value: &Val) -> bool {
+        let Val::Node(id, Ty::Tensor, RefKind::Ref) = value else { return false };
+        self.graph.node(*id).op == Op::Placeholder && self.graph.scope_of(*id) != Some(self.graph.body())
     }
 
     /// Whether the code gets a variable of its own that holds what the user's does.

@@ -82,10 +82,62 @@ impl Written {
     }
 }
 
+/// Nothing is reached behind the `let` of the loop, and so not what says of which type `found` is.
+#[derive(Debug, Module)]
+pub struct Endless {
+    fc: nn::Linear,
+}
+#[traceable]
+impl Endless {
+    pub fn forward(&self, xs: &Tensor) -> Option<Tensor> {
+        let ys = self.fc.forward(xs);
+        let mut turns = 0;
+        let found = loop {
+            turns += 1;
+            let Some(zs) = None::<Tensor> else {
+                return None;
+            };
+            if turns > 2 {
+                break zs + &ys;
+            }
+        };
+        Some(Tensor::cat(&[xs.shallow_clone(), found.shallow_clone()], 0) * 2)
+    }
+}
+
+/// The same of an option that a loop over numbers would fill.
+#[derive(Debug, Module)]
+pub struct Unfilled {
+    fc: nn::Linear,
+}
+#[traceable]
+impl Unfilled {
+    pub fn forward(&self, xs: &Tensor) -> (Tensor, bool) {
+        let ys = self.fc.forward(xs);
+        let mut found = None;
+        for turn in 0..xs.size()[0] {
+            if turn == 2 {
+                break;
+            }
+            let Some(zs) = None::<Tensor> else {
+                return (ys, false);
+            };
+            found = Some(zs);
+        }
+        let found = match found {
+            Some(found) => found,
+            None => return (ys.neg(), true),
+        };
+        (Tensor::cat(&[xs.shallow_clone(), found.shallow_clone()], 0) * 2, true)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{agree, randn};
+    use crate::check::{agree, randn, understood};
+
+    understood!(Endless: 0 of 5);
 
     macro_rules! flagged {
         ($($name:ident: $net:ident),*) => {
@@ -100,4 +152,19 @@ mod tests {
         };
     }
     flagged!(replaced: Replaced, within: Within, assigned: Assigned, written: Written);
+
+    #[test]
+    fn endless() {
+        agree!(|p: &nn::Path| Endless { fc: nn::linear(p, 8, 8, Default::default()) }, [randn(&[2, 8])], |net, xs| {
+            net.forward(xs)
+        });
+    }
+
+    #[test]
+    fn unfilled() {
+        let inputs = [randn(&[2, 8]), randn(&[0, 8])];
+        agree!(|p: &nn::Path| Unfilled { fc: nn::linear(p, 8, 8, Default::default()) }, inputs, |net, xs| {
+            net.forward(xs)
+        });
+    }
 }
