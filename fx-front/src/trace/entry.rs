@@ -87,6 +87,10 @@ impl Tracer<'_> {
         let written = signature::value_type(&self.function().sig.output);
         match &value {
             Val::Unit => Ok(Vec::new()),
+            // What does not come to its end hands over what leaves it, its last node.
+            Val::Never => {
+                Ok(self.graph.region(self.region).nodes.last().map(|&id| Arg::Node(id)).into_iter().collect())
+            }
             Val::Tuple(parts) => {
                 let ty = |at: usize| written.and_then(|ty| signature::part_type(ty, at));
                 parts.iter().enumerate().map(|(at, part)| self.result_part(part, ty(at), span)).collect()

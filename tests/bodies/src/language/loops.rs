@@ -426,9 +426,7 @@ impl Worklist {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{agree, randn, understood};
-
-    understood!(LeftForGood: 3 of 5);
+    use crate::check::{agree, randn};
 
     fn linear(p: nn::Path, from: i64, to: i64) -> nn::Linear {
         nn::linear(p, from, to, Default::default())
