@@ -76,7 +76,7 @@ impl Tracer<'_> {
             let Some(value) = self.env.read(name).cloned() else { continue };
             let mut spelled = hole(&mut args, self.exact_operand(&value, span)?);
             if self.is_bound_reference(&value) {
-                spelled = format!("::core::convert::identity::<&::fx_runtime::Tensor>({spelled})");
+                spelled = format!("{{ let typed: &::fx_runtime::Tensor = {spelled}; typed }}");
             }
             let borrow = if !writes.contains(name) && looks_behind(expr, name, &value) { "&" } else { "" };
             scope.variables.push(CodeVariable::mutable(name, format!("{borrow}{spelled}")));
