@@ -308,6 +308,7 @@ impl Folded {
 }
 
 /// An activation on numbers each of which stands for `unit`; none of one that is not the same in every unit.
+#[expect(clippy::float_cmp, reason = "a unit of exactly one changes nothing")]
 fn in_unit(post: PostOp, unit: f32) -> Option<PostOp> {
     match post {
         post if unit == 1.0 => Some(post),

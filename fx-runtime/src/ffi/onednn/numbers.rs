@@ -69,6 +69,7 @@ impl Numbers {
     }
 
     /// Those of integers.
+    #[expect(clippy::float_cmp, reason = "a scale of exactly one changes nothing")]
     pub(super) fn of_int8(engine: Engine, groups: i64, int8: &Int8Numbers<'_>) -> Result<Self, TchError> {
         let scales = |argument, mask, scales: &[f32]| {
             let sizes = [i64::try_from(scales.len()).unwrap_or(0)];

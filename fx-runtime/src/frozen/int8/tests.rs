@@ -222,7 +222,7 @@ fn an_activation_is_left_out_where_codes_have_its_bounds() {
         (Activation::Relu6, from_zero(0.5), PostOp::Clip(0.0, 12.0)),
         (Activation::Relu, None, PostOp::Relu),
     ] {
-        let spec = Int8Spec { act, result, ..plain(&weight, &scales) };
+        let spec = Int8Spec { result, act, ..plain(&weight, &scales) };
         let Some(layer) = packed(&spec) else { return };
         assert_eq!(layer.post, kept, "{act:?} {result:?}");
         let found = error(&spec, &codes(&[5, 8], 2), None);
