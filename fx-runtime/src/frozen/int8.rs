@@ -158,10 +158,9 @@ impl Int8Layer {
         }
         match self.axes {
             0 => Ok(self.conv.run_rows_onto(x, added, &self.post)?),
-            2 | 3 if sizes.len() == self.axes + 2 => Ok(match &self.strided {
-                Some(strided) => self.conv.run_onto(&strided.input(x)?, added, &self.post)?,
-                None => self.conv.run_onto(x, added, &self.post)?,
-            }),
+            2 | 3 if sizes.len() == self.axes + 2 => {
+                Ok(self.conv.run_onto(self.in_blocks(x)?.as_ref().unwrap_or(x), added, &self.post)?)
+            }
             _ => self.run(x, Some(&added)),
         }
     }
@@ -206,10 +205,12 @@ impl Int8Layer {
     }
 
     fn on_batch(&self, x: &Tensor, added: Option<&Tensor>) -> Result<Tensor, Error> {
-        Ok(match &self.strided {
-            Some(strided) => self.conv.run(&strided.input(x)?, added, &self.post)?,
-            None => self.conv.run(x, added, &self.post)?,
-        })
+        Ok(self.conv.run(self.in_blocks(x)?.as_ref().unwrap_or(x), added, &self.post)?)
+    }
+
+    /// A batch of images in blocks, if the window is over those.
+    fn in_blocks(&self, x: &Tensor) -> Result<Option<Tensor>, Error> {
+        Ok(self.strided.as_ref().map(|strided| strided.input(x)).transpose()?)
     }
 
     /// The weight's codes, as they were given.
@@ -246,10 +247,7 @@ fn broadcasts(from: &[i64], to: &[i64]) -> bool {
 /// The window in oneDNN's terms and the number of spatial axes; none of one that it does not have.
 fn geometry(spec: &Int8Spec<'_>, shape: &[i64]) -> Result<Option<(Geometry, usize)>, Error> {
     let Some(params) = &spec.window else {
-        let (one, none) = (Box::from([1, 1]), Box::from([0, 0]));
-        let geometry =
-            Geometry { stride: one, padding: none, dilation: Box::from([1, 1]), output_padding: None, groups: 1 };
-        return Ok((shape.len() == 2).then_some((geometry, 0)));
+        return Ok((shape.len() == 2).then(|| (Geometry::of_rows(), 0)));
     };
     let axes = shape.len().saturating_sub(2);
     let params = params.expanded(axes)?;

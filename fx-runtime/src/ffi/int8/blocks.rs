@@ -4,8 +4,7 @@ use std::ops::Range;
 
 use tch::{TchError, Tensor};
 
-use super::super::tensor::refused;
-use super::{Dense, Element as _, Output, channels_together, in_parts, unwritten};
+use super::{Dense, Element as _, Output, channels_together, image_facts, in_parts, unwritten};
 
 /// How images are cut into square blocks, along height and width.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -25,15 +24,10 @@ pub(crate) struct Blocks {
 ///
 /// A tensor of another dtype or rank.
 pub(crate) fn as_blocks(x: &Tensor, blocks: Blocks, border: u8) -> Result<Tensor, TchError> {
+    let (_, [batch, channels, height, width]) = image_facts(x)?;
     let x = Dense::new(x)?;
-    let whole = |sizes: &[i64]| sizes.iter().map(|&size| usize::try_from(size).unwrap_or(0)).collect::<Vec<_>>();
-    let (sizes, strides) = (whole(x.facts.sizes()), whole(&x.strides));
-    let (&[batch, channels, height, width], &[of_sample, of_channel, of_row, of_pixel]) = (&*sizes, &*strides) else {
-        return Err(refused("images of codes, [batch, channels, height, width],"));
-    };
-    if x.facts.dtype != u8::DTYPE || x.facts.device.0 != 0 {
-        return Err(refused("images of codes, which are u8 on the CPU,"));
-    }
+    let [of_sample, of_channel, of_row, of_pixel] =
+        [0, 1, 2, 3].map(|axis| usize::try_from(x.strides[axis]).unwrap_or(0));
     let deep = channels * blocks.side * blocks.side;
     let sizes = [batch, deep, blocks.count[0], blocks.count[1]].map(|size| i64::try_from(size).unwrap_or(0));
     let line = deep * blocks.count[1];

@@ -136,6 +136,18 @@ fn unwritten(sizes: &[i64], strides: &[i64], dtype: i32, count: usize) -> Result
     output_pool::tensor(sizes, strides, dtype, count * width)
 }
 
+/// What is known of images of codes, and their sizes `[batch, channels, height, width]`.
+fn image_facts(x: &Tensor) -> Result<(Facts, [usize; 4]), TchError> {
+    let facts = Facts::of(x).filter(|facts| facts.dtype == u8::DTYPE && facts.device.0 == 0);
+    let facts = facts.ok_or_else(|| refused("images of codes, which are u8 on the CPU,"))?;
+    match *facts.sizes() {
+        [batch, channels, height, width] => {
+            Ok((facts, [batch, channels, height, width].map(|size| usize::try_from(size).unwrap_or(0))))
+        }
+        _ => Err(refused("images of codes, [batch, channels, height, width],")),
+    }
+}
+
 /// Strides of images `[batch, channels, height, width]` with the channels together.
 fn channels_together(sizes: &[i64]) -> Vec<i64> {
     let inner = contiguous(&[sizes[0], sizes[2], sizes[3], sizes[1]]);

@@ -3,9 +3,9 @@
 use tch::{TchError, Tensor};
 
 use super::super::memory_format::channels_last;
-use super::super::tensor::{Facts, refused};
+use super::super::tensor::refused;
 use super::super::vector::{Body, vectorised};
-use super::{Dense, Element as _, Output, channels_together, in_parts, unwritten};
+use super::{Dense, Element as _, Output, channels_together, image_facts, in_parts, unwritten};
 
 /// Where windows lie, as ATen's pooling has it; height, then width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,12 +28,7 @@ struct Image {
 
 impl Image {
     fn new(x: &Tensor) -> Result<Self, TchError> {
-        let facts = Facts::of(x).filter(|facts| facts.dtype == u8::DTYPE && facts.device.0 == 0);
-        let facts = facts.ok_or_else(|| refused("images of codes, which are u8 on the CPU,"))?;
-        let whole = |size: &i64| usize::try_from(*size).unwrap_or(0);
-        let &[batch, channels, height, width] = &*facts.sizes().iter().map(whole).collect::<Vec<_>>() else {
-            return Err(refused("images of codes, [batch, channels, height, width],"));
-        };
+        let (facts, [batch, channels, height, width]) = image_facts(x)?;
         let copy = channels_last(x, facts.sizes())?;
         let tensor = copy.unwrap_or_else(|| x.shallow_clone());
         let strides = channels_together(facts.sizes());
