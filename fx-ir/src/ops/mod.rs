@@ -4,6 +4,7 @@
 //! that spell it (`&a + &b`, `a.g_add(&b)`) are one op, so a pass never sees a spelling.
 
 pub mod formula;
+pub mod group;
 mod rules;
 mod table;
 

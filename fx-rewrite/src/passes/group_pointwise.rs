@@ -12,6 +12,7 @@ mod rows;
 
 use std::collections::BTreeMap;
 
+use fx_ir::ops::group::{MOST_INPUTS, MOST_REDUCTIONS, MOST_RESULTS};
 use fx_ir::{Arg, Graph, Node, NodeId, Op, Origin, RegionId, Scalar, Type, ops};
 
 use crate::analysis::{BindingTimes, Effects};
@@ -21,14 +22,8 @@ use crate::pass::{Changed, Pass, PassContext};
 #[derive(Clone, Copy, Debug)]
 pub struct GroupPointwise;
 
-/// A group reads at most so many tensors, and so many numbers.
-const MOST_INPUTS: usize = 8;
 /// A group is called after at most so many of its ops.
 const MOST_WORDS: usize = 4;
-/// A group asks for at most so many sums and maxima of each row.
-const MOST_REDUCTIONS: usize = 4;
-/// A group yields at most so many tensors.
-const MOST_RESULTS: usize = 4;
 
 impl Pass for GroupPointwise {
     described! {

@@ -44,9 +44,6 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
-    /// Of no tensor.
-    pub(crate) const NOTHING: Self = Self { rank: 0, sizes: [0; MAX_RANK], dtype: -1, device: (-1, -1) };
-
     /// None for a tensor of more than [`MAX_RANK`] axes, for a sparse and for an undefined one.
     pub(crate) fn of(tensor: &Tensor) -> Option<Self> {
         if !tensor.defined() || tensor.is_sparse() {

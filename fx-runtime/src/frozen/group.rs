@@ -6,6 +6,9 @@
 //! strides and any shapes that broadcast; all else is `ATen`'s. A group with ops on rows (`rows.rs`) goes over each row as
 //! often as they ask, in the first cache, where rows are contiguous; f16 and bf16 are computed with as f32.
 //!
+//! What a group's function comes to over each of these is a row of functions (`instances.rs`), compiled in the crate that has
+//! the group; all that is done with them is compiled once, here.
+//!
 //! **Exactness.** Sums, products, quotients and comparisons are rounded where `ATen` rounds them, and so are bit-equal.
 //! Roots are rounded correctly, which MKL's, that `ATen` uses, are not always. `exp`, `sigmoid`, `tanh` and `gelu` in f32
 //! are within the bounds that their functions state; in f64 they are `ATen`'s. (`gelu` of
@@ -13,27 +16,28 @@
 //! end, where `ATen` rounds after each operator. Sums of rows are as exact as `ffi/pointwise/rows.rs` says, and a layer
 //! norm takes the mean first and the squares of what differs from it then.
 
-#![allow(clippy::inline_always, reason = "only what is inlined into a vectorised body is vectorised")]
-
 mod cuda;
 mod eager_tensor;
 mod element;
+mod instances;
 mod layout;
+mod loops;
 mod pointwise_ops;
 mod rows;
 #[cfg(test)]
 mod tests;
 
-use tch::{TchError, Tensor};
+use fx_ir::ops::group::MOST_RESULTS;
+use tch::Tensor;
 
 use super::Scope;
 use crate::ffi::pointwise::device::Case;
-use crate::ffi::pointwise::{self, BLOCK, Blocks, Number as _, Operand};
+use crate::ffi::pointwise::{self, Number as _, Operand};
 use crate::{Backend, Error};
-use eager_tensor::EagerTensor;
 pub(super) use element::Element;
-use element::Real;
-use layout::{AnyNumber, Layout, Sources};
+use instances::Instances;
+use layout::{Layout, Sources};
+use loops::Loops;
 
 pub(crate) use cuda::uncompiled;
 pub use eager_tensor::Number;
@@ -61,31 +65,28 @@ pub trait Group<const I: usize, const N: usize, const O: usize>: Sized + 'static
     ///
     /// Libtorch's own: shapes that do not broadcast, above all.
     fn run(scope: &Scope<'_>, inputs: [&Tensor; I], numbers: [Number; N]) -> Result<Self::Results, Error> {
-        let looped = match scope.backend() {
-            Backend::Composed => None,
-            Backend::Best | Backend::Direct => in_one_pass::<Self, I, N, O>(inputs, &numbers),
-        };
-        let results = looped.unwrap_or_else(|| Ok(composed::<Self, I, N, O>(inputs, numbers)?))?;
-        Ok(Results::of(results))
+        let results = run(const { &Instances::of::<Self, I, N, O>() }, scope.backend(), &inputs, &numbers)?;
+        Ok(Results::of(&mut results.into_iter()))
     }
 }
 
 /// The tensors that a group yields.
 pub trait Results<const O: usize> {
-    /// From the tensors in order.
-    fn of(tensors: [Tensor; O]) -> Self;
+    /// From the tensors in order, of which there are `O`.
+    fn of(tensors: &mut dyn Iterator<Item = Tensor>) -> Self;
 }
 
 impl Results<1> for Tensor {
-    fn of([tensor]: [Tensor; 1]) -> Self {
-        tensor
+    fn of(tensors: &mut dyn Iterator<Item = Tensor>) -> Self {
+        tensors.next().unwrap_or_default()
     }
 }
 
 macro_rules! tuples {
     ($($count:literal: $($tensor:ident)*;)*) => {$(
         impl Results<$count> for ($(tuples!(@ $tensor),)*) {
-            fn of([$($tensor),*]: [Tensor; $count]) -> Self {
+            fn of(tensors: &mut dyn Iterator<Item = Tensor>) -> Self {
+                $(let $tensor = tensors.next().unwrap_or_default();)*
                 ($($tensor,)*)
             }
         }
@@ -99,118 +100,101 @@ tuples! {
     4: a b c d;
 }
 
-/// By `ATen`'s operators.
-fn composed<G: Group<I, N, O>, const I: usize, const N: usize, const O: usize>(
-    inputs: [&Tensor; I],
-    numbers: [Number; N],
-) -> Result<[Tensor; O], TchError> {
-    let inputs = inputs.map(|tensor| EagerTensor(Ok(tensor.shallow_clone())));
-    let mut error = None;
-    let results = G::lanes(inputs, numbers).map(|result| {
-        result.0.unwrap_or_else(|wrong| {
-            error.get_or_insert(wrong);
-            Tensor::new()
-        })
-    });
-    error.map_or(Ok(results), Err)
+fn run(group: &Instances, backend: Backend, inputs: &[&Tensor], numbers: &[Number]) -> Result<Vec<Tensor>, Error> {
+    let looped = match backend {
+        Backend::Composed => None,
+        Backend::Best | Backend::Direct => group.in_one_pass(inputs, numbers),
+    };
+    looped.unwrap_or_else(|| Ok((group.composed)(inputs, numbers)?))
 }
 
-/// In one pass over memory; none where there may be something that it cannot do, or does slower.
+/// A group in one pass over memory; none where there may be something that it cannot do, or does slower.
 pub(super) fn in_one_pass<G: Group<I, N, O>, const I: usize, const N: usize, const O: usize>(
     inputs: [&Tensor; I],
     numbers: &[Number; N],
-) -> Option<Result<[Tensor; O], Error>> {
-    let mut operands = [Operand::NOTHING; I];
-    for (operand, tensor) in operands.iter_mut().zip(inputs) {
-        *operand = Operand::of(tensor)?;
-    }
-    let facts = operands.first()?.facts();
-    let is_alike =
-        |operand: &Operand<'_>| (operand.facts().dtype, operand.facts().device) == (facts.dtype, facts.device);
-    if !operands.iter().all(is_alike) {
-        return None;
-    }
-    // The code of the other kind is not compiled.
-    if const { G::REDUCTIONS > 0 } {
-        return rows::in_one_go::<G, I, N, O>(&operands, inputs, numbers);
-    }
-    element_by_element::<G, I, N, O>(&operands, inputs, numbers)
+) -> Option<Result<G::Results, Error>> {
+    let found = const { &Instances::of::<G, I, N, O>() }.in_one_pass(&inputs, numbers)?;
+    Some(found.map(|results| Results::of(&mut results.into_iter())))
 }
 
-/// The same for a group without ops on rows.
-fn element_by_element<G: Group<I, N, O>, const I: usize, const N: usize, const O: usize>(
-    operands: &[Operand<'_>; I],
-    inputs: [&Tensor; I],
-    numbers: &[Number; N],
-) -> Option<Result<[Tensor; O], Error>> {
-    let facts = operands.first()?.facts();
-    // Costly functions are slow in f64.
-    let sources = G::lanes(Sources::of_inputs::<I>(), [AnyNumber; N]);
-    let is_slow = facts.dtype == f64::DTYPE && sources.iter().any(Sources::is_costly);
-    let (first, is_wasteful) = match Layout::of_contiguous(operands, &sources) {
-        Some(first) => (first, false),
-        None => one_layout::<G, I, N, O>(operands)?,
-    };
-    if first.elements() == 0 {
-        return None;
-    }
-    let (sizes, strides) = (first.sizes(), first.strides());
-    if facts.device.0 == 1 {
-        let kernel = cuda::kernel::<G, I, N, O>(Case::of(operands, sizes, strides)?, inputs.first()?.device())?;
-        return Some(kernel.run(inputs, &numbers.map(Number::float), sizes, strides));
-    }
-    if !G::OPTIMIZED || is_slow || is_wasteful {
-        return None;
-    }
-    let looped = if facts.dtype == f64::DTYPE {
-        pointwise::run(&Numbers::<G, f64, N>::new(numbers), operands, sizes, strides)
-    } else if pointwise::has_vectors() && f32::half(facts.dtype).is_ok() {
-        pointwise::run(&Numbers::<G, f32, N>::new(numbers), operands, sizes, strides)
-    } else {
-        return None;
-    };
-    Some(looped.map_err(Error::from))
-}
-
-/// How all results lie, and whether an op would be wasteful; none if one lies otherwise.
-fn one_layout<G: Group<I, N, O>, const I: usize, const N: usize, const O: usize>(
-    operands: &[Operand<'_>; I],
-) -> Option<(Layout, bool)> {
-    let results = G::lanes(operands.map(|operand| Layout::of(&operand)), [AnyNumber; N]);
-    let first = *results.first()?;
-    let is_alike =
-        |result: &Layout| result.is_known() && result.sizes() == first.sizes() && result.strides() == first.strides();
-    results.iter().all(is_alike).then(|| (first, results.iter().any(Layout::is_wasteful)))
-}
-
-/// A group with its numbers.
-struct Numbers<G, T, const N: usize> {
-    numbers: [Element<T>; N],
-    group: std::marker::PhantomData<fn(G)>,
-}
-
-impl<G, T: Real, const N: usize> Numbers<G, T, N> {
-    fn new(numbers: &[Number; N]) -> Self {
-        Self { numbers: numbers.map(|number| Element::from(number.float())), group: std::marker::PhantomData }
-    }
-}
-
-impl<G: Group<I, N, O>, T: Real, const I: usize, const N: usize, const O: usize> Blocks<T, I, O> for Numbers<G, T, N> {
-    #[inline(always)]
-    fn block(&self, inputs: [&[T; BLOCK]; I], outputs: &mut [[T; BLOCK]; O]) {
-        for at in 0..BLOCK {
-            let mut lanes = [Element(T::of(0.0)); I];
-            let mut input = 0;
-            while input < I {
-                lanes[input] = Element(inputs[input][at]);
-                input += 1;
-            }
-            let results = G::lanes(lanes, self.numbers);
-            let mut output = 0;
-            while output < O {
-                outputs[output][at] = results[output].0;
-                output += 1;
-            }
+impl Instances {
+    fn in_one_pass(&self, inputs: &[&Tensor], numbers: &[Number]) -> Option<Result<Vec<Tensor>, Error>> {
+        let operands: Vec<Operand<'_>> = inputs.iter().map(|tensor| Operand::of(tensor)).collect::<Option<_>>()?;
+        let facts = operands.first()?.facts();
+        let is_alike =
+            |operand: &Operand<'_>| (operand.facts().dtype, operand.facts().device) == (facts.dtype, facts.device);
+        if !operands.iter().all(is_alike) {
+            return None;
+        }
+        if self.has_rows {
+            self.row_by_row(&operands, inputs, numbers)
+        } else {
+            self.pointwise(&operands, inputs, numbers)
         }
     }
+
+    /// A group without ops on rows.
+    fn pointwise(
+        &self,
+        operands: &[Operand<'_>],
+        inputs: &[&Tensor],
+        numbers: &[Number],
+    ) -> Option<Result<Vec<Tensor>, Error>> {
+        let facts = operands.first()?.facts();
+        let mut sources = [Sources::NOTHING; MOST_RESULTS];
+        let sources = &mut sources[..self.results];
+        (self.sources)(sources);
+        // Costly functions are slow in f64.
+        let is_slow = facts.dtype == f64::DTYPE && sources.iter().any(Sources::is_costly);
+        let (first, is_wasteful) = match Layout::of_contiguous(operands, sources) {
+            Some(first) => (first, false),
+            None => self.one_layout(operands)?,
+        };
+        if first.elements() == 0 {
+            return None;
+        }
+        let (sizes, strides) = (first.sizes(), first.strides());
+        if facts.device.0 == 1 {
+            let kernel = cuda::kernel(self, Case::of(operands, sizes, strides)?, inputs.first()?.device())?;
+            return Some(kernel.run(inputs, &floats(numbers), sizes, strides));
+        }
+        let Loops::Blocks { f32, f64 } = &self.loops else { return None };
+        if is_slow || is_wasteful {
+            return None;
+        }
+        let looped = if facts.dtype == f64::DTYPE {
+            f64.run(operands, &floats(numbers), sizes, strides)
+        } else if pointwise::has_vectors() && f32::half(facts.dtype).is_ok() {
+            f32.run(operands, &nearest(numbers), sizes, strides)
+        } else {
+            return None;
+        };
+        Some(looped.map_err(Error::from))
+    }
+
+    /// How all results lie, and whether an op would be wasteful; none if one lies otherwise.
+    fn one_layout(&self, operands: &[Operand<'_>]) -> Option<(Layout, bool)> {
+        let results = self.layouts(operands);
+        let first = *results.first()?;
+        let is_alike = |result: &Layout| {
+            result.is_known() && result.sizes() == first.sizes() && result.strides() == first.strides()
+        };
+        results.iter().all(is_alike).then(|| (first, results.iter().any(Layout::is_wasteful)))
+    }
+
+    /// How the results would lie.
+    fn layouts(&self, operands: &[Operand<'_>]) -> Vec<Layout> {
+        let inputs: Vec<Layout> = operands.iter().map(Layout::of).collect();
+        (self.layouts)(&inputs)
+    }
+}
+
+/// Numbers of a call as a loop in f64 and a kernel take them.
+fn floats(numbers: &[Number]) -> Vec<f64> {
+    numbers.iter().map(|number| number.float()).collect()
+}
+
+/// Numbers of a call as a loop in f32 takes them.
+fn nearest(numbers: &[Number]) -> Vec<f32> {
+    numbers.iter().map(|number| f32::nearest(number.float())).collect()
 }

@@ -74,11 +74,10 @@ impl<A: Act> Group<3, 2, 1> for Sums<A> {
 /// By the kernel of this activation; none where groups have no kernel for the tensors.
 fn run<A: Act>(y: &Tensor, x: &Tensor, z: Option<&Tensor>, numbers: [f64; 2]) -> Option<Result<Tensor, Error>> {
     let numbers = numbers.map(Number::Float);
-    let found = match z {
+    match z {
         Some(z) => in_one_pass::<Sums<A>, 3, 2, 1>([y, x, z], &numbers),
         None => in_one_pass::<Sum<A>, 2, 2, 1>([y, x], &numbers),
-    };
-    found.map(|found| found.map(|[result]| result))
+    }
 }
 
 macro_rules! acts {

@@ -34,9 +34,14 @@ pub(super) struct Package {
     pub(super) adopted: PathBuf,
 }
 
+/// The name of the package of a crate's programs: the crate's folder may be called otherwise than a package can be.
+fn package(krate: &Crate) -> String {
+    format!("corpus-{}", krate.name.replace(|c: char| !c.is_alphanumeric() && c != '_', "-"))
+}
+
 /// The name of the binary of the model at that place.
 pub(super) fn binary(krate: &Crate, at: usize) -> String {
-    format!("corpus-{}-{at}", krate.name)
+    format!("{}-{at}", package(krate))
 }
 
 impl Package {
@@ -57,15 +62,15 @@ impl Package {
         let runtime = workspace.root.join("fx-runtime");
         let features: Vec<String> = krate.settings.features.iter().map(|name| format!("'{name}'")).collect();
         let mut text = format!(
-            "[package]\nname = \"corpus-{}\"\nversion = \"0.0.0\"\nedition = \"2024\"\nautobins = false\n\n[dependencies]\n\
+            "[package]\nname = \"{}\"\nversion = \"0.0.0\"\nedition = \"2024\"\nautobins = false\n\n[dependencies]\n\
              {name} = {{ path = '{}', features = [{}], default-features = {} }}\nfx-runtime = {{ path = '{}' }}\ntch = \"=0.24.0\"\n\n\
-             [workspace]\n{PROFILES}[profile.dev.package.corpus-{}]\nopt-level = 3\n[profile.dev.package.{name}]\nopt-level = 3\n",
-            krate.name,
+             [workspace]\n{PROFILES}[profile.dev.package.{}]\nopt-level = 3\n[profile.dev.package.{name}]\nopt-level = 3\n",
+            package(krate),
             self.adopted.display(),
             features.join(", "),
             !krate.settings.no_default_features,
             runtime.display(),
-            krate.name,
+            package(krate),
         );
         for at in 0..krate.models.len() {
             let _ = write!(text, "\n[[bin]]\nname = \"{}\"\npath = \"src/m{at}.rs\"\n", binary(krate, at));

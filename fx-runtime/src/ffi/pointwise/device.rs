@@ -9,6 +9,7 @@ mod pool;
 pub(crate) mod rows;
 mod source;
 
+use fx_ir::ops::group::MOST_INPUTS;
 use tch::{Device, Tensor};
 
 use super::{Operand, Walk, refused};
@@ -104,16 +105,16 @@ impl Stored {
 
 impl Case {
     /// The case of these inputs and results of such sizes and strides; none where there is no kernel for it.
-    pub(crate) fn of<const I: usize>(inputs: &[Operand<'_>; I], sizes: &[i64], strides: &[i64]) -> Option<Self> {
+    pub(crate) fn of(inputs: &[Operand<'_>], sizes: &[i64], strides: &[i64]) -> Option<Self> {
         let stored = Stored::of(inputs.first()?.facts.dtype)?;
         let walk = Walk::new(inputs, sizes, strides)?;
         let is_aligned = |input: &Operand<'_>| (input.address as usize).is_multiple_of(LOAD);
-        let mut linear = inputs.iter().zip(walk.is_linear).filter(|(_, is_linear)| *is_linear);
+        let mut linear = inputs.iter().zip(walk.is_linear()).filter(|(_, is_linear)| **is_linear);
         let width = if linear.all(|(input, _)| is_aligned(input)) { LOAD / stored.bytes() } else { 1 };
         let reads = inputs.iter().enumerate().map(|(input, operand)| {
             let (inner, outer) = (walk.axes[0], &walk.axes[1..walk.rank]);
             let is_whole = width > 1 && inner.0.is_multiple_of(width);
-            let keeps_to_loads = |(_, steps): &(usize, [isize; I])| steps[input] % width.cast_signed() == 0;
+            let keeps_to_loads = |(_, steps): &(usize, [isize; MOST_INPUTS])| steps[input] % width.cast_signed() == 0;
             match inner.1[input] {
                 _ if walk.is_linear[input] => Read::Linear,
                 0 if is_whole => Read::Once,
@@ -151,32 +152,28 @@ impl Pass {
     /// # Errors
     ///
     /// Inputs that are not those of the pass's case; no memory; what the driver refuses.
-    pub(crate) fn run<const I: usize, const O: usize>(
+    pub(crate) fn run(
         &self,
-        tensors: [&Tensor; I],
+        tensors: &[&Tensor],
         numbers: &[f64],
         sizes: &[i64],
         strides: &[i64],
-    ) -> Result<[Tensor; O]> {
+    ) -> Result<Vec<Tensor>> {
         let wrong = || Error::from(refused("a pointwise kernel"));
-        let mut operands = Vec::with_capacity(I);
-        for tensor in tensors {
-            operands.push(Operand::of(tensor).ok_or_else(wrong)?);
-        }
-        let operands: [Operand<'_>; I] = operands.try_into().map_err(|_| wrong())?;
+        let operands: Option<Vec<_>> = tensors.iter().map(|tensor| Operand::of(tensor)).collect();
+        let operands = operands.ok_or_else(wrong)?;
         let is_this = Case::of(&operands, sizes, strides).as_ref() == Some(&self.case);
         let walk = Walk::new(&operands, sizes, strides).filter(|_| is_this).ok_or_else(wrong)?;
-        if self.counts != (I, numbers.len(), O) {
+        let (inputs, count, results) = self.counts;
+        if (inputs, count) != (tensors.len(), numbers.len()) {
             return Err(wrong());
         }
-        let [first, ..] = tensors[..] else { return Err(wrong()) };
-        let mut outputs = [const { None }; O];
-        for output in &mut outputs {
-            *output = Some(Tensor::f_empty_strided(sizes, strides, (first.f_kind()?, first.device()))?);
+        let &[first, ..] = tensors else { return Err(wrong()) };
+        let mut outputs = Vec::with_capacity(results);
+        for _ in 0..results {
+            outputs.push(Tensor::f_empty_strided(sizes, strides, (first.f_kind()?, first.device()))?);
         }
-        // None is left out, or `?` had returned.
-        let outputs = outputs.map(Option::unwrap_or_default);
-        let arguments = arguments(&self.case, &walk, tensors.into_iter().chain(&outputs), numbers);
+        let arguments = arguments(&self.case, &walk, tensors.iter().copied().chain(&outputs), numbers);
         let threads = walk.count.div_ceil(self.case.width).div_ceil(THREADS as usize);
         let blocks = u32::try_from(threads).unwrap_or(MOST_BLOCKS).min(MOST_BLOCKS);
         // SAFETY: the arguments are those that the source declares for this case, in its order. The walk is that of the
@@ -193,19 +190,19 @@ pub(crate) fn blocks_for(pieces: usize) -> u32 {
 }
 
 /// What a kernel is given, in the order in which the source declares it: inputs and results are `tensors`.
-fn arguments<'t, const I: usize>(
+fn arguments<'t>(
     case: &Case,
-    walk: &Walk<I>,
+    walk: &Walk,
     tensors: impl Iterator<Item = &'t Tensor>,
     numbers: &[f64],
 ) -> Vec<KernelArg<'t>> {
     let mut arguments = vec![KernelArg::count(walk.count)];
     arguments.extend(tensors.map(KernelArg::Tensor));
     arguments.extend(numbers.iter().map(|&number| case.stored.number(number)));
-    if walk.is_linear.contains(&false) {
-        for (length, steps) in &walk.axes[..walk.rank] {
-            arguments.push(KernelArg::count(*length));
-            let others = steps.iter().zip(walk.is_linear).filter(|(_, is_linear)| !is_linear);
+    if walk.is_linear().contains(&false) {
+        for (length, steps) in walk.axes() {
+            arguments.push(KernelArg::count(length));
+            let others = steps.iter().zip(walk.is_linear()).filter(|(_, is_linear)| !**is_linear);
             arguments.extend(others.map(|(step, _)| KernelArg::Long(i64::try_from(*step).unwrap_or(0))));
         }
     }

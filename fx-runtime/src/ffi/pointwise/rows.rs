@@ -13,17 +13,16 @@ mod total;
 use std::cell::Cell;
 use std::ops::Range;
 
+use fx_ir::ops::group::{MOST_INPUTS, MOST_REDUCTIONS};
 use tch::{TchError, Tensor};
 
 use super::half::Half;
 use super::walk::{Place, Walk};
-use super::{Aligned, BLOCK, GRAIN, MAX_RANK, Number, Operand, for_each_part, output_pool, threads};
+use super::{Aligned, BLOCK, GRAIN, MAX_RANK, Number, Operand, addresses, for_each_part, output_pool, threads};
 use crate::ffi::omp_threads::share;
-use crate::ffi::vector::{Body, vectorised};
+use crate::ffi::vector::Versions;
 use total::Total;
 
-/// A computation asks for at most so many things of a row.
-pub(crate) const MOST_REDUCTIONS: usize = 4;
 /// It keeps at most so many values of each element.
 pub(crate) const MOST_KEPT: usize = 4;
 /// Rows of fewer elements would leave most of a block empty.
@@ -45,16 +44,16 @@ pub(crate) enum Reduction {
 /// The values of a block's elements that later passes read.
 pub(crate) type Kept<T> = [[T; BLOCK]; MOST_KEPT];
 
-/// A computation on rows, of `I` tensors, that yields `O`.
-pub(crate) trait RowBlocks<T, const I: usize, const O: usize>: Sync {
+/// A computation on rows, of `I` tensors and `N` numbers, that yields `O`.
+pub(crate) trait RowBlocks<T, const I: usize, const N: usize, const O: usize> {
     /// How many things it asks for, one after the other.
     const REDUCTIONS: usize;
 
     /// Pass `PASS` over one block: what is asked in it, and its values; in the last pass the results instead. `known` are
     /// the answers so far. To be `#[inline(always)]`.
     fn block<const PASS: usize>(
-        &self,
         inputs: [&[T; BLOCK]; I],
+        numbers: [T; N],
         known: &[T; MOST_REDUCTIONS],
         kept: &mut Kept<T>,
         values: &mut [T; BLOCK],
@@ -62,67 +61,144 @@ pub(crate) trait RowBlocks<T, const I: usize, const O: usize>: Sync {
     ) -> Option<Reduction>;
 }
 
-/// Computes the results, contiguous, of tensors that broadcast to `sizes`, whose last axis they pass in single steps or not
-/// at all; none where one lies otherwise. A result is of these sizes where `is_whole` says so; else its last axis has one
-/// element.
-pub(crate) fn run<T: Number, B: RowBlocks<T, I, O>, const I: usize, const O: usize>(
-    blocks: &B,
-    inputs: &[Operand<'_>; I],
-    sizes: &[i64],
-    is_whole: [bool; O],
-) -> Option<Result<[Tensor; O], TchError>> {
-    let dtype = inputs.first()?.facts.dtype;
-    let half = T::half(dtype).ok()?;
-    let is_ours = |input: &Operand<'_>| input.facts.dtype == dtype && input.facts.device.0 == 0;
-    let walk = Walk::of_rows(inputs, sizes).filter(|_| inputs.iter().all(is_ours))?;
-    Some(along(blocks, inputs, &walk, half, (sizes, is_whole)))
+/// Computes some rows of a job.
+///
+/// # Safety
+///
+/// There are as many inputs, numbers and results as the computation has, the job has these rows, which nobody else writes,
+/// and there is scratch for every block of a row.
+type RowsFn<T> = unsafe fn(job: &Job<'_>, numbers: &[T], rows: Range<usize>, scratch: &mut [Aligned<Kept<T>>]);
+
+/// The loop of a computation over rows: all of a pass that is compiled for each computation.
+pub(crate) struct RowLoop<T> {
+    versions: Versions<RowsFn<T>>,
+    inputs: usize,
+    numbers: usize,
+    results: usize,
 }
 
-/// The same, when it is known how to go.
-fn along<T: Number, B: RowBlocks<T, I, O>, const I: usize, const O: usize>(
-    blocks: &B,
-    inputs: &[Operand<'_>; I],
-    walk: &Walk<I>,
-    half: Option<Half>,
-    (sizes, is_whole): (&[i64], [bool; O]),
-) -> Result<[Tensor; O], TchError> {
-    let dtype = inputs.first().map_or(T::DTYPE, |input| input.facts.dtype);
-    let (length, bytes) = (walk.axes[0].0, if half.is_some() { 2 } else { size_of::<T>() });
-    let rows = walk.count / length;
-    let mut outputs = [const { None }; O];
-    for (output, is_whole) in outputs.iter_mut().zip(is_whole) {
-        let (mut own, mut strides) = ([0; MAX_RANK], [0; MAX_RANK]);
-        let (own, strides) = (&mut own[..sizes.len()], &mut strides[..sizes.len()]);
-        own.copy_from_slice(sizes);
-        if let (Some(last), false) = (own.last_mut(), is_whole) {
-            *last = 1;
-        }
-        let mut step = 1;
-        for (stride, size) in strides.iter_mut().zip(&*own).rev() {
-            *stride = step;
-            step *= size;
-        }
-        let count = if is_whole { walk.count } else { rows };
-        *output = Some(output_pool::tensor(own, strides, dtype, count * bytes)?);
+impl<T: Number> RowLoop<T> {
+    pub(crate) const fn of<B: RowBlocks<T, I, N, O>, const I: usize, const N: usize, const O: usize>() -> Self {
+        Self { versions: by_rows::versions::<B, T, I, N, O>(), inputs: I, numbers: N, results: O }
     }
-    // None is left out, or `?` had returned.
-    let outputs = outputs.map(Option::unwrap_or_default);
-    let job = Job {
-        blocks,
-        walk,
-        half,
-        inputs: inputs.map(|input| input.address.cast::<u8>()),
-        outputs: outputs.each_ref().map(|output| output.data_ptr().cast::<u8>()),
-        is_whole,
-    };
-    let parts = (walk.count / GRAIN).clamp(1, rows);
-    let parts = if parts == 1 { parts } else { parts.min(threads()) };
-    for_each_part(parts, &|part| {
-        with_scratch(length.div_ceil(BLOCK), |scratch| {
-            vectorised(Part { job: &job, rows: share(rows, part, parts), scratch });
+
+    /// Computes the results, contiguous, of tensors that broadcast to `sizes`, whose last axis they pass in single steps or
+    /// not at all; none where one lies otherwise. A result is of these sizes where `is_whole` says so; else its last axis
+    /// has one element.
+    pub(crate) fn run(
+        &self,
+        inputs: &[Operand<'_>],
+        numbers: &[T],
+        sizes: &[i64],
+        is_whole: &[bool],
+    ) -> Option<Result<Vec<Tensor>, TchError>> {
+        let dtype = inputs.first()?.facts.dtype;
+        let half = T::half(dtype).ok()?;
+        let is_ours = |input: &Operand<'_>| input.facts.dtype == dtype && input.facts.device.0 == 0;
+        let is_this = (inputs.len(), numbers.len(), is_whole.len()) == (self.inputs, self.numbers, self.results);
+        let walk = Walk::of_rows(inputs, sizes).filter(|_| is_this && inputs.iter().all(is_ours))?;
+        Some(self.along(inputs, numbers, &walk, half, (sizes, is_whole)))
+    }
+
+    /// The same, when it is known how to go.
+    fn along(
+        &self,
+        inputs: &[Operand<'_>],
+        numbers: &[T],
+        walk: &Walk,
+        half: Option<Half>,
+        (sizes, is_whole): (&[i64], &[bool]),
+    ) -> Result<Vec<Tensor>, TchError> {
+        let dtype = inputs.first().map_or(T::DTYPE, |input| input.facts.dtype);
+        let (length, bytes) = (walk.axes[0].0, if half.is_some() { 2 } else { size_of::<T>() });
+        let rows = walk.count / length;
+        let mut outputs = Vec::with_capacity(is_whole.len());
+        for &is_whole in is_whole {
+            let (mut own, mut strides) = ([0; MAX_RANK], [0; MAX_RANK]);
+            let (own, strides) = (&mut own[..sizes.len()], &mut strides[..sizes.len()]);
+            own.copy_from_slice(sizes);
+            if let (Some(last), false) = (own.last_mut(), is_whole) {
+                *last = 1;
+            }
+            let mut step = 1;
+            for (stride, size) in strides.iter_mut().zip(&*own).rev() {
+                *stride = step;
+                step *= size;
+            }
+            let count = if is_whole { walk.count } else { rows };
+            outputs.push(output_pool::tensor(own, strides, dtype, count * bytes)?);
+        }
+        let job = Job {
+            walk,
+            half,
+            inputs: addresses(inputs),
+            outputs: outputs.iter().map(|output| output.data_ptr().cast::<u8>()).collect(),
+            is_whole,
+        };
+        let parts = (walk.count / GRAIN).clamp(1, rows);
+        let parts = if parts == 1 { parts } else { parts.min(threads()) };
+        let compute = self.versions.best();
+        for_each_part(parts, &|part| {
+            with_scratch(length.div_ceil(BLOCK), |scratch| {
+                // SAFETY: there are as many inputs, numbers and results as the loop has; each part has rows of its own.
+                unsafe { compute(&job, numbers, share(rows, part, parts), scratch) };
+            });
         });
-    });
-    Ok(outputs)
+        Ok(outputs)
+    }
+}
+
+versions! {
+    by_rows: all_rows of RowBlocks
+        as RowsFn(job: &Job<'_>, numbers: &[T], rows: Range<usize>, scratch: &mut [Aligned<Kept<T>>]);
+}
+
+/// Computes rows one after the other.
+///
+/// # Safety
+///
+/// As for [`RowsFn`].
+#[inline(always)]
+unsafe fn all_rows<B: RowBlocks<T, I, N, O>, T: Number, const I: usize, const N: usize, const O: usize>(
+    job: &Job<'_>,
+    numbers: &[T],
+    rows: Range<usize>,
+    scratch: &mut [Aligned<Kept<T>>],
+) {
+    let Some(&numbers) = numbers.first_chunk::<N>() else { return };
+    let mut place = Place::new(job.walk, rows.start * job.walk.axes[0].0);
+    let mut row = Row { number: rows.start, from: job.inputs, buffers: Aligned([[T::ZERO; BLOCK]; MOST_INPUTS]) };
+    while row.number < rows.end {
+        job.enter(&mut row, &place);
+        let mut known = [T::ZERO; MOST_REDUCTIONS];
+        // A pass is code of its own, and there is none that is not needed.
+        if const { B::REDUCTIONS > 0 } {
+            known[0] = job.pass::<B, T, I, N, O, 0>(&mut row, numbers, &known, scratch);
+        }
+        if const { B::REDUCTIONS > 1 } {
+            known[1] = job.pass::<B, T, I, N, O, 1>(&mut row, numbers, &known, scratch);
+        }
+        if const { B::REDUCTIONS > 2 } {
+            known[2] = job.pass::<B, T, I, N, O, 2>(&mut row, numbers, &known, scratch);
+        }
+        if const { B::REDUCTIONS > 3 } {
+            known[3] = job.pass::<B, T, I, N, O, 3>(&mut row, numbers, &known, scratch);
+        }
+        if const { B::REDUCTIONS == 1 } {
+            job.pass::<B, T, I, N, O, 1>(&mut row, numbers, &known, scratch);
+        }
+        if const { B::REDUCTIONS == 2 } {
+            job.pass::<B, T, I, N, O, 2>(&mut row, numbers, &known, scratch);
+        }
+        if const { B::REDUCTIONS == 3 } {
+            job.pass::<B, T, I, N, O, 3>(&mut row, numbers, &known, scratch);
+        }
+        if const { B::REDUCTIONS == 4 } {
+            job.pass::<B, T, I, N, O, 4>(&mut row, numbers, &known, scratch);
+        }
+        row.number += 1;
+        place.advance(job.walk);
+    }
 }
 
 /// Lends memory for what is kept of so many blocks.
@@ -143,83 +219,31 @@ fn with_scratch<T: Number>(blocks: usize, work: impl FnOnce(&mut [Aligned<Kept<T
 }
 
 /// A go over memory; addresses are of bytes, since elements may have two.
-struct Job<'a, B, const I: usize, const O: usize> {
-    blocks: &'a B,
-    walk: &'a Walk<I>,
+struct Job<'a> {
+    walk: &'a Walk,
     half: Option<Half>,
-    inputs: [*const u8; I],
-    outputs: [*mut u8; O],
-    is_whole: [bool; O],
+    inputs: [*const u8; MOST_INPUTS],
+    outputs: Vec<*mut u8>,
+    is_whole: &'a [bool],
 }
 
 // SAFETY: the inputs are only read, and each part writes rows of its own.
-unsafe impl<B: Sync, const I: usize, const O: usize> Sync for Job<'_, B, I, O> {}
-
-/// Some of the rows.
-struct Part<'a, T, B, const I: usize, const O: usize> {
-    job: &'a Job<'a, B, I, O>,
-    rows: Range<usize>,
-    scratch: &'a mut [Aligned<Kept<T>>],
-}
+unsafe impl Sync for Job<'_> {}
 
 /// The inputs of one row.
-struct Row<T, const I: usize> {
+struct Row<T> {
     number: usize,
-    from: [*const u8; I],
+    from: [*const u8; MOST_INPUTS],
     /// Blocks of what is one number for the row, and of what is not a whole block of numbers.
-    buffers: Aligned<[[T; BLOCK]; I]>,
+    buffers: Aligned<[[T; BLOCK]; MOST_INPUTS]>,
 }
 
-impl<T: Number, B: RowBlocks<T, I, O>, const I: usize, const O: usize> Body for Part<'_, T, B, I, O> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let Self { job, rows, scratch } = self;
-        let (length, _) = job.walk.axes[0];
-        let mut place = Place::new(job.walk, rows.start * length);
-        let mut row = Row { number: rows.start, from: job.inputs, buffers: Aligned([[T::ZERO; BLOCK]; I]) };
-        while row.number < rows.end {
-            job.enter(&mut row, &place);
-            let mut known = [T::ZERO; MOST_REDUCTIONS];
-            // A pass is code of its own, and there is none that is not needed.
-            if const { B::REDUCTIONS > 0 } {
-                known[0] = job.pass::<T, 0>(&mut row, &known, scratch);
-            }
-            if const { B::REDUCTIONS > 1 } {
-                known[1] = job.pass::<T, 1>(&mut row, &known, scratch);
-            }
-            if const { B::REDUCTIONS > 2 } {
-                known[2] = job.pass::<T, 2>(&mut row, &known, scratch);
-            }
-            if const { B::REDUCTIONS > 3 } {
-                known[3] = job.pass::<T, 3>(&mut row, &known, scratch);
-            }
-            if const { B::REDUCTIONS == 1 } {
-                job.pass::<T, 1>(&mut row, &known, scratch);
-            }
-            if const { B::REDUCTIONS == 2 } {
-                job.pass::<T, 2>(&mut row, &known, scratch);
-            }
-            if const { B::REDUCTIONS == 3 } {
-                job.pass::<T, 3>(&mut row, &known, scratch);
-            }
-            if const { B::REDUCTIONS == 4 } {
-                job.pass::<T, 4>(&mut row, &known, scratch);
-            }
-            row.number += 1;
-            place.advance(job.walk);
-        }
-    }
-}
-
-impl<B, const I: usize, const O: usize> Job<'_, B, I, O> {
+impl Job<'_> {
     /// Goes to a row.
-    #[inline(always)]
-    fn enter<T: Number>(&self, row: &mut Row<T, I>, place: &Place<I>) {
+    fn enter<T: Number>(&self, row: &mut Row<T>, place: &Place) {
         let (_, steps) = self.walk.axes[0];
         let bytes = self.bytes::<T>();
-        for (input, step) in steps.into_iter().enumerate() {
+        for (input, step) in steps.into_iter().enumerate().take(self.walk.inputs) {
             // SAFETY: this is where the row begins in the input, by the walk.
             row.from[input] = unsafe { self.inputs[input].offset(place.offsets[input] * bytes.cast_signed()) };
             if step == 0 {
@@ -236,7 +260,6 @@ impl<B, const I: usize, const O: usize> Job<'_, B, I, O> {
     /// # Safety
     ///
     /// An element lies there.
-    #[inline(always)]
     unsafe fn element<T: Number>(&self, from: *const u8) -> T {
         match self.half {
             // SAFETY: by this function's contract.
@@ -248,15 +271,13 @@ impl<B, const I: usize, const O: usize> Job<'_, B, I, O> {
 
     /// Passes over the row; what is asked in this pass, or zero in the last.
     #[inline(always)]
-    fn pass<T: Number, const PASS: usize>(
+    fn pass<B: RowBlocks<T, I, N, O>, T: Number, const I: usize, const N: usize, const O: usize, const PASS: usize>(
         &self,
-        row: &mut Row<T, I>,
+        row: &mut Row<T>,
+        numbers: [T; N],
         known: &[T; MOST_REDUCTIONS],
         scratch: &mut [Aligned<Kept<T>>],
-    ) -> T
-    where
-        B: RowBlocks<T, I, O>,
-    {
+    ) -> T {
         let (length, _) = self.walk.axes[0];
         let is_last = PASS == B::REDUCTIONS;
         // Results that are one number for the row need one block alone.
@@ -270,8 +291,8 @@ impl<B, const I: usize, const O: usize> Job<'_, B, I, O> {
             }
             let count = (length - at).min(BLOCK);
             // SAFETY: the elements `at..at + count` of the row exist.
-            let inputs = unsafe { self.block_of(row, at, count) };
-            let asked = self.blocks.block::<PASS>(inputs, known, kept, &mut values.0, &mut results.0);
+            let inputs = unsafe { self.block_of::<T, I>(row, at, count) };
+            let asked = B::block::<PASS>(inputs, numbers, known, kept, &mut values.0, &mut results.0);
             if let Some(reduction) = asked {
                 total.add(reduction, number, &values.0, count);
             }
@@ -289,7 +310,12 @@ impl<B, const I: usize, const O: usize> Job<'_, B, I, O> {
     ///
     /// There are `count` of them, at most [`BLOCK`].
     #[inline(always)]
-    unsafe fn block_of<'r, T: Number>(&self, row: &'r mut Row<T, I>, at: usize, count: usize) -> [&'r [T; BLOCK]; I] {
+    unsafe fn block_of<'r, T: Number, const I: usize>(
+        &self,
+        row: &'r mut Row<T>,
+        at: usize,
+        count: usize,
+    ) -> [&'r [T; BLOCK]; I] {
         let (_, steps) = self.walk.axes[0];
         let mut sources: [*const T; I] = [std::ptr::null(); I];
         for input in 0..I {
@@ -327,7 +353,7 @@ impl<B, const I: usize, const O: usize> Job<'_, B, I, O> {
     ///
     /// There are `count` of them, at most [`BLOCK`], and nobody else writes them.
     #[inline(always)]
-    unsafe fn store<T: Number>(&self, row: usize, at: usize, count: usize, results: &[[T; BLOCK]; O]) {
+    unsafe fn store<T: Number>(&self, row: usize, at: usize, count: usize, results: &[[T; BLOCK]]) {
         let (length, _) = self.walk.axes[0];
         for (output, numbers) in results.iter().enumerate() {
             let (element, count) =

@@ -7,7 +7,7 @@
 
 mod variable;
 
-use std::any::{TypeId, type_name};
+use std::any::TypeId;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::hash::Hash;
@@ -15,11 +15,11 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use tch::Device;
 
-use super::Group;
+use super::instances::Instances;
 use crate::Error;
 use crate::ffi::pointwise::device::rows::{RowCase, RowFunctions, RowPass};
 use crate::ffi::pointwise::device::{Case, Pass};
-use variable::{Name, Tape};
+pub(super) use variable::{Name, Tape};
 
 /// The primitives of formulas on a device that CUDA has no function of; NaN passes through each.
 const FUNCTIONS: &str = "__device__ R number(double x) { return (R)x; }
@@ -34,19 +34,15 @@ __device__ R gelu_by_tanh(R x) {
 }
 ";
 
-/// The function that computes one element: `element(inputs, numbers, results)`.
-pub(super) fn element<G: Group<I, N, O>, const I: usize, const N: usize, const O: usize>() -> String {
-    functions::<G, I, N, O>().source
-}
-
-/// The functions of a group: of one without ops on rows `element` alone; else `pass0`, `pass1`, .. for what is asked before.
-pub(super) fn functions<G: Group<I, N, O>, const I: usize, const N: usize, const O: usize>() -> RowFunctions {
+/// The functions of a group: of one without ops on rows `element(inputs, numbers, results)` alone; else `pass0`, `pass1`, ..
+/// for what is asked before.
+pub(super) fn functions(group: &Instances) -> RowFunctions {
     let tape = Tape::default();
-    let inputs = std::array::from_fn(|input| tape.variable(Name::Input(input)));
-    let results = G::lanes(inputs, std::array::from_fn(Name::Given));
+    let results = (group.tape)(&tape);
     let (lines, asks) = (tape.lines.borrow(), tape.asks.borrow());
+    let params: Vec<String> = (0..group.inputs).map(|input| format!("R x{input}")).collect();
     let params: Vec<String> =
-        (0..I).map(|input| format!("R x{input}")).chain((0..N).map(|number| format!("R n{number}"))).collect();
+        params.into_iter().chain((0..group.numbers).map(|number| format!("R n{number}"))).collect();
     let mut out = FUNCTIONS.to_owned();
     // Writing to a string cannot fail.
     let mut function = |name: &str, answers: usize, outputs: &[String], lines: &[String], ends: String| {
@@ -60,10 +56,10 @@ pub(super) fn functions<G: Group<I, N, O>, const I: usize, const N: usize, const
         let end = format!("    y = {};\n", ask.of);
         function(&format!("pass{pass}"), pass, &["y".to_owned()], &lines[..ask.after], end);
     }
-    let outputs: Vec<String> = (0..O).map(|output| format!("y{output}")).collect();
-    let ends = outputs.iter().zip(&results).map(|(output, result)| format!("    {output} = {};\n", result.name));
+    let outputs: Vec<String> = (0..group.results).map(|output| format!("y{output}")).collect();
+    let ends = outputs.iter().zip(&results).map(|(output, result)| format!("    {output} = {result};\n"));
     function("element", asks.len(), &outputs, &lines, ends.collect());
-    RowFunctions { source: out, asked: asks.iter().map(|ask| ask.reduction).collect(), numbers: N }
+    RowFunctions { source: out, asked: asks.iter().map(|ask| ask.reduction).collect(), numbers: group.numbers }
 }
 
 /// The statements that what a function ends with depends on: an earlier pass over a row needs less.
@@ -89,16 +85,22 @@ struct Kernels<C, P>(OnceLock<RwLock<Compiled<C, P>>>);
 type Compiled<C, P> = HashMap<(TypeId, usize, C), Option<Arc<P>>>;
 
 impl<C: Clone + Eq + Hash, P> Kernels<C, P> {
-    fn of<G: 'static>(&self, case: C, device: Device, compile: impl FnOnce(&C) -> Result<P, Error>) -> Option<Arc<P>> {
+    fn of(
+        &self,
+        (id, name): (TypeId, &str),
+        case: C,
+        device: Device,
+        compile: impl FnOnce(&C) -> Result<P, Error>,
+    ) -> Option<Arc<P>> {
         let Device::Cuda(index) = device else { return None };
         let kernels = self.0.get_or_init(RwLock::default);
-        let key = (TypeId::of::<G>(), index, case);
+        let key = (id, index, case);
         // A panic could only come from an allocation, between two whole changes.
         if let Some(known) = kernels.read().unwrap_or_else(PoisonError::into_inner).get(&key) {
             return known.clone();
         }
         let made = compile(&key.2).map(Arc::new);
-        let made = made.map_err(|error| note_uncompiled(type_name::<G>(), device, &error)).ok();
+        let made = made.map_err(|error| note_uncompiled(name, device, &error)).ok();
         kernels.write().unwrap_or_else(PoisonError::into_inner).insert(key, made.clone());
         made
     }
@@ -121,21 +123,18 @@ fn note_uncompiled(group: &str, device: Device, error: &Error) {
 }
 
 /// The kernel of a group for a case; none where it could not be compiled.
-pub(super) fn kernel<G: Group<I, N, O>, const I: usize, const N: usize, const O: usize>(
-    case: Case,
-    device: Device,
-) -> Option<Arc<Pass>> {
+pub(super) fn kernel(group: &Instances, case: Case, device: Device) -> Option<Arc<Pass>> {
     static KERNELS: Kernels<Case, Pass> = Kernels(OnceLock::new());
-    KERNELS.of::<G>(case, device, |case| Pass::compile(&element::<G, I, N, O>(), case, (I, N, O), device))
+    let counts = (group.inputs, group.numbers, group.results);
+    let compile = |case: &Case| Pass::compile(&functions(group).source, case, counts, device);
+    KERNELS.of(((group.id)(), (group.name)()), case, device, compile)
 }
 
 /// The same of a group with ops on rows.
-pub(super) fn row_kernel<G: Group<I, N, O>, const I: usize, const N: usize, const O: usize>(
-    case: RowCase,
-    device: Device,
-) -> Option<Arc<RowPass>> {
+pub(super) fn row_kernel(group: &Instances, case: RowCase, device: Device) -> Option<Arc<RowPass>> {
     static KERNELS: Kernels<RowCase, RowPass> = Kernels(OnceLock::new());
-    KERNELS.of::<G>(case, device, |case| RowPass::compile(&functions::<G, I, N, O>(), case, device))
+    let compile = |case: &RowCase| RowPass::compile(&functions(group), case, device);
+    KERNELS.of(((group.id)(), (group.name)()), case, device, compile)
 }
 
 #[cfg(test)]
@@ -149,7 +148,8 @@ mod tests {
         let kernels: Kernels<u8, ()> = Kernels(OnceLock::new());
         let mut tries = 0;
         for case in [1, 1, 2, 2] {
-            let kernel = kernels.of::<Refused>(case, Device::Cuda(3), |_| {
+            let refused = (TypeId::of::<Refused>(), std::any::type_name::<Refused>());
+            let kernel = kernels.of(refused, case, Device::Cuda(3), |_| {
                 tries += 1;
                 Err(Error::Unsupported { what: "this kernel".to_owned(), help: "nothing".to_owned() })
             });

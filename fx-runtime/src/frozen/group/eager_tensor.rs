@@ -67,6 +67,15 @@ impl Clone for EagerTensor {
 }
 
 impl EagerTensor {
+    pub(super) fn of(tensor: &Tensor) -> Self {
+        Self(Ok(tensor.shallow_clone()))
+    }
+
+    /// All of them, or why the first that is missing is.
+    pub(super) fn all(tensors: &mut dyn Iterator<Item = Self>) -> Result<Vec<Tensor>, TchError> {
+        tensors.map(|tensor| tensor.0).collect()
+    }
+
     fn unary(self, function: impl FnOnce(Tensor) -> Result<Tensor, TchError>) -> Self {
         Self(self.0.and_then(function))
     }

@@ -10,47 +10,55 @@
 use std::cell::Cell;
 use std::ops::{Add, Div, Mul, Sub};
 
+use fx_ir::ops::group::MOST_REDUCTIONS;
 use tch::{Kind, Tensor};
 
 use super::element::{Element, Real};
-use super::layout::{AnyNumber, Layout};
+use super::instances::Instances;
+use super::layout::Layout;
+use super::loops::{Elements, Loops, elements};
 use super::pointwise_ops::param;
-use super::{Group, Number, Numbers, PointwiseOps, cuda};
+use super::{Group, Number, PointwiseOps, cuda, floats, nearest};
 use crate::Error;
 use crate::ffi::pointwise::device::rows::RowCase;
-use crate::ffi::pointwise::rows::{self, Kept, LEAST_LENGTH, MOST_KEPT, MOST_REDUCTIONS, Reduction, RowBlocks};
+use crate::ffi::pointwise::rows::{Kept, LEAST_LENGTH, MOST_KEPT, Reduction, RowBlocks};
 use crate::ffi::pointwise::{self, BLOCK, Number as _, Operand};
 
-/// Runs a group row by row; none where there may be something that it cannot do, or does slower.
-pub(super) fn in_one_go<G: Group<I, N, O>, const I: usize, const N: usize, const O: usize>(
-    operands: &[Operand<'_>; I],
-    inputs: [&Tensor; I],
-    numbers: &[Number; N],
-) -> Option<Result<[Tensor; O], Error>> {
-    let facts = operands.first()?.facts();
-    let layouts = operands.map(|operand| Layout::of(&operand));
-    let results = G::lanes(layouts, [AnyNumber; N]);
-    let shape = Shape::of(&layouts, &results)?;
-    let (sizes, is_whole) = (shape.whole.sizes(), results.each_ref().map(|result| shape.is_whole(result)));
-    if facts.device.0 == 1 {
-        let case = RowCase::of(operands, sizes, &is_whole)?;
-        let kernel = cuda::row_kernel::<G, I, N, O>(case, inputs.first()?.device())?;
-        return Some(kernel.run(inputs, operands, &numbers.map(Number::float), sizes));
-    }
-    if !G::OPTIMIZED || results.iter().any(Layout::is_wasteful) || shape.is_padded() {
-        return None;
-    }
-    let found = if facts.dtype == f64::DTYPE {
-        if results.iter().any(Layout::is_costly) {
+impl Instances {
+    /// Runs a group row by row; none where there may be something that it cannot do, or does slower.
+    pub(super) fn row_by_row(
+        &self,
+        operands: &[Operand<'_>],
+        inputs: &[&Tensor],
+        numbers: &[Number],
+    ) -> Option<Result<Vec<Tensor>, Error>> {
+        let facts = operands.first()?.facts();
+        let layouts: Vec<Layout> = operands.iter().map(Layout::of).collect();
+        let results = (self.layouts)(&layouts);
+        let shape = Shape::of(&layouts, &results)?;
+        let sizes = shape.whole.sizes();
+        let is_whole: Vec<bool> = results.iter().map(|result| shape.is_whole(result)).collect();
+        if facts.device.0 == 1 {
+            let case = RowCase::of(operands, sizes, &is_whole)?;
+            let kernel = cuda::row_kernel(self, case, inputs.first()?.device())?;
+            return Some(kernel.run(inputs, operands, &floats(numbers), sizes));
+        }
+        let Loops::Rows { f32, f64 } = &self.loops else { return None };
+        if results.iter().any(Layout::is_wasteful) || shape.is_padded() {
             return None;
         }
-        rows::run(&Numbers::<G, f64, N>::new(numbers), operands, sizes, is_whole)?
-    } else if pointwise::has_vectors() && f32::half(facts.dtype).is_ok() {
-        rows::run(&Numbers::<G, f32, N>::new(numbers), operands, sizes, is_whole)?
-    } else {
-        return None;
-    };
-    Some(found.map_err(Error::from))
+        let found = if facts.dtype == f64::DTYPE {
+            if results.iter().any(Layout::is_costly) {
+                return None;
+            }
+            f64.run(operands, &floats(numbers), sizes, &is_whole)?
+        } else if pointwise::has_vectors() && f32::half(facts.dtype).is_ok() {
+            f32.run(operands, &nearest(numbers), sizes, &is_whole)?
+        } else {
+            return None;
+        };
+        Some(found.map_err(Error::from))
+    }
 }
 
 /// Rows of fewer elements together are computed in one go however long each is.
@@ -111,20 +119,19 @@ impl Shape {
     }
 }
 
-impl<G: Group<I, N, O>, T: Real, const I: usize, const N: usize, const O: usize> RowBlocks<T, I, O>
-    for Numbers<G, T, N>
-{
+impl<G: Group<I, N, O>, T: Real, const I: usize, const N: usize, const O: usize> RowBlocks<T, I, N, O> for Elements<G> {
     const REDUCTIONS: usize = G::REDUCTIONS;
 
     #[inline(always)]
     fn block<const PASS: usize>(
-        &self,
         inputs: [&[T; BLOCK]; I],
+        numbers: [T; N],
         known: &[T; MOST_REDUCTIONS],
         kept: &mut Kept<T>,
         values: &mut [T; BLOCK],
         outputs: &mut [[T; BLOCK]; O],
     ) -> Option<Reduction> {
+        let numbers = elements(numbers);
         let mut asked = None;
         for at in 0..BLOCK {
             let pass = Pass::<T, PASS> {
@@ -141,7 +148,7 @@ impl<G: Group<I, N, O>, T: Real, const I: usize, const N: usize, const O: usize>
                 lanes[input].value = Element(inputs[input][at]);
                 input += 1;
             }
-            let results = G::lanes(lanes, self.numbers);
+            let results = G::lanes(lanes, numbers);
             if PASS == G::REDUCTIONS {
                 let mut output = 0;
                 while output < O {

@@ -4,6 +4,7 @@ use expect_test::expect;
 use tch::{Device, Kind};
 
 use super::super::oracle::frame;
+use super::layout::AnyNumber;
 use super::*;
 use crate::Freeze;
 use crate::ffi::pointwise::device::{self, Read};
@@ -29,6 +30,34 @@ macro_rules! groups {
 mod compiled;
 mod on_device;
 mod rows;
+
+const fn instances<G: Group<I, N, O>, const I: usize, const N: usize, const O: usize>() -> Instances {
+    Instances::of::<G, I, N, O>()
+}
+
+fn in_one_pass<G: Group<I, N, O>, const I: usize, const N: usize, const O: usize>(
+    inputs: [&Tensor; I],
+    numbers: &[Number; N],
+) -> Option<Result<[Tensor; O], Error>> {
+    let found = instances::<G, I, N, O>().in_one_pass(&inputs, numbers)?;
+    Some(found.map(|found| found.try_into().unwrap()))
+}
+
+fn composed<G: Group<I, N, O>, const I: usize, const N: usize, const O: usize>(
+    inputs: [&Tensor; I],
+    numbers: [Number; N],
+) -> Result<[Tensor; O], tch::TchError> {
+    (instances::<G, I, N, O>().composed)(&inputs, &numbers).map(|found| found.try_into().unwrap())
+}
+
+/// The functions of a group as CUDA C.
+fn functions<G: Group<I, N, O>, const I: usize, const N: usize, const O: usize>() -> device::rows::RowFunctions {
+    cuda::functions(&instances::<G, I, N, O>())
+}
+
+fn element<G: Group<I, N, O>, const I: usize, const N: usize, const O: usize>() -> String {
+    functions::<G, I, N, O>().source
+}
 
 groups! {
     QuickGelu<1, 0, 1> -> Tensor = |[x], []| { [x.clone() * (x * 1.702).sigmoid()] };
@@ -269,7 +298,7 @@ fn check_contiguous<G: Group<I, N, O>, const I: usize, const N: usize, const O: 
         let operands = tensors.each_ref().map(|tensor| Operand::of(tensor).unwrap());
         let sources = G::lanes(Sources::of_inputs::<I>(), [AnyNumber; N]);
         let Some(at_once) = Layout::of_contiguous(&operands, &sources) else { continue };
-        let (by_ops, is_wasteful) = one_layout::<G, I, N, O>(&operands).unwrap();
+        let (by_ops, is_wasteful) = instances::<G, I, N, O>().one_layout(&operands).unwrap();
         let shapes = tensors.map(|tensor| tensor.size());
         assert_eq!((at_once.sizes(), at_once.strides()), (by_ops.sizes(), by_ops.strides()), "{shapes:?}");
         assert!(!is_wasteful, "{shapes:?}");
@@ -361,9 +390,9 @@ fn check_kernel<G: Group<I, N, O>, const I: usize, const N: usize, const O: usiz
     let exact = composed::<G, I, N, O>(wide.each_ref(), numbers).unwrap();
     let name = std::any::type_name::<G>().rsplit("::").next().unwrap();
     let shape = (&by_aten[0].size()[..], &by_aten[0].stride()[..]);
-    let element = cuda::element::<G, I, N, O>();
+    let source = element::<G, I, N, O>();
     let found: [Tensor; O] =
-        device::host::run(&format!("{name}-{kind:?}"), &element, inputs, &numbers.map(Number::float), shape);
+        device::host::run(&format!("{name}-{kind:?}"), &source, inputs, &numbers.map(Number::float), shape);
     for (result, found) in found.iter().enumerate() {
         compare(name, found, &by_aten[result], &exact[result], rounding);
     }
@@ -402,7 +431,7 @@ fn a_kernel_reads_as_if_written_by_hand() {
         width: 8,
         is_small: true,
     };
-    let source = device::source(&cuda::element::<Film, 3, 0, 1>(), &case, (3, 0, 1));
+    let source = device::source(&element::<Film, 3, 0, 1>(), &case, (3, 0, 1));
     let (types, rest) = source.split_once("__device__ R number").unwrap();
     let (_, rest) = rest.split_once("\n__device__ void element").unwrap();
     expect![[r#"

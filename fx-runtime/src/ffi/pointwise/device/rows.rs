@@ -46,7 +46,7 @@ pub(crate) struct RowFunctions {
 
 impl RowCase {
     /// The case of these inputs, and results that are contiguous; none where there is no kernel for it.
-    pub(crate) fn of<const I: usize>(inputs: &[Operand<'_>; I], sizes: &[i64], is_whole: &[bool]) -> Option<Self> {
+    pub(crate) fn of(inputs: &[Operand<'_>], sizes: &[i64], is_whole: &[bool]) -> Option<Self> {
         let stored = Stored::of(inputs.first()?.facts.dtype)?;
         let walk = Walk::of_rows(inputs, sizes)?;
         let (length, steps) = walk.axes[0];
@@ -56,11 +56,11 @@ impl RowCase {
             (inputs[input].address as usize).is_multiple_of(LOAD)
                 && outer.iter().all(|(_, steps)| steps[input] % width.cast_signed() == 0)
         };
-        let fits = length.is_multiple_of(width) && (0..I).filter(|&input| steps[input] == 1).all(is_aligned);
+        let fits = length.is_multiple_of(width) && (0..inputs.len()).filter(|&input| steps[input] == 1).all(is_aligned);
         let width = if fits { width } else { 1 };
         Some(Self {
             stored,
-            is_constant: steps.iter().map(|&step| step == 0).collect(),
+            is_constant: steps[..inputs.len()].iter().map(|&step| step == 0).collect(),
             is_whole: is_whole.to_vec(),
             outer: walk.rank - 1,
             width,
@@ -94,29 +94,27 @@ impl RowPass {
     /// # Errors
     ///
     /// Inputs that are not those of the kernel's case; no memory; what the driver refuses.
-    pub(crate) fn run<const I: usize, const O: usize>(
+    pub(crate) fn run(
         &self,
-        tensors: [&Tensor; I],
-        operands: &[Operand<'_>; I],
+        tensors: &[&Tensor],
+        operands: &[Operand<'_>],
         numbers: &[f64],
         sizes: &[i64],
-    ) -> Result<[Tensor; O]> {
+    ) -> Result<Vec<Tensor>> {
         let wrong = || Error::from(refused("a kernel over rows"));
         let case = RowCase::of(operands, sizes, &self.case.is_whole).filter(|case| *case == self.case);
         let walk = Walk::of_rows(operands, sizes).filter(|_| case.is_some()).ok_or_else(wrong)?;
-        let ([first, ..], Some((_, rest))) = (&tensors[..], sizes.split_last()) else { return Err(wrong()) };
-        if self.numbers != numbers.len() || self.case.is_whole.len() != O {
+        let (&[first, ..], Some((_, rest))) = (tensors, sizes.split_last()) else { return Err(wrong()) };
+        if self.numbers != numbers.len() || tensors.len() != operands.len() {
             return Err(wrong());
         }
         let options = (first.f_kind()?, first.device());
-        let mut outputs = [const { None }; O];
-        for (output, &is_whole) in outputs.iter_mut().zip(&self.case.is_whole) {
-            let reduced = [rest, &[1]].concat();
-            *output = Some(Tensor::f_empty(if is_whole { sizes } else { &reduced }, options)?);
+        let reduced = [rest, &[1]].concat();
+        let mut outputs = Vec::with_capacity(self.case.is_whole.len());
+        for &is_whole in &self.case.is_whole {
+            outputs.push(Tensor::f_empty(if is_whole { sizes } else { &reduced }, options)?);
         }
-        // None is left out, or `?` had returned.
-        let outputs = outputs.map(Option::unwrap_or_default);
-        let arguments = arguments(&self.case, &walk, tensors.into_iter().chain(&outputs), numbers);
+        let arguments = arguments(&self.case, &walk, tensors.iter().copied().chain(&outputs), numbers);
         let (length, _) = walk.axes[0];
         let [blocks, threads] = [(walk.count / length).min(MOST_BLOCKS), self.case.threads(length)].map(u32::try_from);
         let (blocks, threads) = (blocks.map_err(|_| wrong())?, threads.map_err(|_| wrong())?);
@@ -128,9 +126,9 @@ impl RowPass {
 }
 
 /// What a kernel is given, in the order in which the source declares it: inputs and results are `tensors`.
-pub(super) fn arguments<'t, const I: usize>(
+pub(super) fn arguments<'t>(
     case: &RowCase,
-    walk: &Walk<I>,
+    walk: &Walk,
     tensors: impl Iterator<Item = &'t Tensor>,
     numbers: &[f64],
 ) -> Vec<KernelArg<'t>> {
@@ -138,8 +136,8 @@ pub(super) fn arguments<'t, const I: usize>(
     let mut arguments = vec![KernelArg::count(walk.count / length), KernelArg::count(length)];
     arguments.extend(tensors.map(KernelArg::Tensor));
     arguments.extend(numbers.iter().map(|&number| case.stored.number(number)));
-    for (length, steps) in &walk.axes[1..walk.rank] {
-        arguments.push(KernelArg::count(*length));
+    for (length, steps) in walk.axes().skip(1) {
+        arguments.push(KernelArg::count(length));
         arguments.extend(steps.iter().map(|step| KernelArg::Long(i64::try_from(*step).unwrap_or(0))));
     }
     arguments

@@ -14,7 +14,7 @@ use crate::frozen::group::pointwise_ops::{given, lanes_of_formulas, param};
 
 /// The statements so far.
 #[derive(Debug, Default)]
-pub(super) struct Tape {
+pub(in super::super) struct Tape {
     pub(super) lines: RefCell<Vec<String>>,
     pub(super) asks: RefCell<Vec<Ask>>,
 }
@@ -29,14 +29,14 @@ pub(super) struct Ask {
 
 /// A variable of the kernel.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Variable<'t> {
+pub(in super::super) struct Variable<'t> {
     tape: &'t Tape,
-    pub(super) name: Name,
+    pub(in super::super) name: Name,
 }
 
 /// What can be an operand.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Name {
+pub(in super::super) enum Name {
     /// An element of an input.
     Input(usize),
     /// A number that is known at the call.
@@ -88,7 +88,7 @@ fn is_outside_f32(number: f64) -> bool {
 }
 
 impl Tape {
-    pub(super) fn variable(&self, name: Name) -> Variable<'_> {
+    pub(in super::super) fn variable(&self, name: Name) -> Variable<'_> {
         Variable { tape: self, name }
     }
 }

@@ -12,6 +12,9 @@ pub(in super::super) struct Sources {
 }
 
 impl Sources {
+    /// Of no input, until it is known.
+    pub(in super::super) const NOTHING: Self = Self { inputs: 0, costly: 0, is_clear: false };
+
     /// Of the inputs, in order.
     #[inline(always)]
     pub(in super::super) fn of_inputs<const I: usize>() -> [Self; I] {

@@ -68,7 +68,7 @@ impl Bench<'_> {
         kinds: &[Kind],
         lies: &[Lie],
     ) {
-        let element = cuda::element::<G, I, N, O>();
+        let source = element::<G, I, N, O>();
         for (&kind, &lie) in kinds.iter().flat_map(|kind| lies.iter().map(move |lie| (kind, lie))) {
             let sizes = [6, 16, 32];
             let tensors: [Tensor; I] = inputs(&sizes, kind, lie);
@@ -78,7 +78,7 @@ impl Bench<'_> {
             case.is_small = kind != Kind::Half;
             let what = format!("{} {kind:?} {lie:?}", std::any::type_name::<G>());
             assert_eq!(case.width > 1, lie != Lie::Apart, "{what}");
-            let source = device::source(&element, &case, (I, N, O));
+            let source = device::source(&source, &case, (I, N, O));
             compile(self.nvrtc, &what, &source, self.architecture, (kind, case.width));
         }
     }
@@ -89,14 +89,14 @@ impl Bench<'_> {
         lies: &[Lie],
         is_whole: [bool; O],
     ) {
-        let functions = cuda::functions::<G, I, N, O>();
+        let row_functions = functions::<G, I, N, O>();
         for (&kind, &lie) in kinds.iter().flat_map(|kind| lies.iter().map(move |lie| (kind, lie))) {
             let sizes = [6, 16, 32];
             let tensors: [Tensor; I] = inputs(&sizes, kind, lie);
             let operands = tensors.each_ref().map(|tensor| Operand::of(tensor).unwrap());
             let case = RowCase::of(&operands, &sizes, &is_whole).unwrap();
             let what = format!("{} {kind:?} {lie:?}", std::any::type_name::<G>());
-            let source = device::rows::source(&functions, &case);
+            let source = device::rows::source(&row_functions, &case);
             assert_eq!(source.contains("Pack { T of[1]; }"), lie == Lie::Apart, "{what}");
             let width = if lie == Lie::Apart { 1 } else { 2 };
             compile(self.nvrtc, &what, &source, self.architecture, (kind, width));
@@ -149,15 +149,15 @@ fn kernels_for_gpus_compile_for_every_gpu() {
 #[test]
 fn every_function_is_in_a_group() {
     let sources = [
-        cuda::element::<QuickGelu, 1, 0, 1>(),
-        cuda::element::<SquaredRelu, 1, 0, 1>(),
-        cuda::element::<Exact, 2, 0, 1>(),
-        cuda::element::<Roots, 1, 0, 1>(),
-        cuda::element::<Smooth, 2, 0, 1>(),
-        cuda::element::<Rounded, 1, 0, 1>(),
-        cuda::element::<Logarithms, 1, 0, 1>(),
-        cuda::element::<Exponents, 1, 0, 1>(),
-        cuda::element::<Extremes, 1, 1, 2>(),
+        element::<QuickGelu, 1, 0, 1>(),
+        element::<SquaredRelu, 1, 0, 1>(),
+        element::<Exact, 2, 0, 1>(),
+        element::<Roots, 1, 0, 1>(),
+        element::<Smooth, 2, 0, 1>(),
+        element::<Rounded, 1, 0, 1>(),
+        element::<Logarithms, 1, 0, 1>(),
+        element::<Exponents, 1, 0, 1>(),
+        element::<Extremes, 1, 1, 2>(),
     ];
     let bodies: String = sources.iter().map(|source| source.split_once("void element").unwrap().1).collect();
     let names = sources[0].lines().filter_map(|line| line.strip_prefix("__device__ R ")?.split('(').next());

@@ -240,9 +240,9 @@ fn check_row_kernel<G: Group<I, N, O>, const I: usize, const N: usize, const O: 
         let name = std::any::type_name::<G>().rsplit("::").next().unwrap();
         let is_whole = by_aten.each_ref().map(|result| result.size() == sizes);
         let name = format!("{name}-{kind:?}-{}", sizes[2]);
-        let functions = cuda::functions::<G, I, N, O>();
+        let row_functions = functions::<G, I, N, O>();
         let found: [Tensor; O] =
-            device::host::run_rows(&name, &functions, inputs, &numbers.map(Number::float), (&sizes, is_whole));
+            device::host::run_rows(&name, &row_functions, inputs, &numbers.map(Number::float), (&sizes, is_whole));
         for (result, found) in found.iter().enumerate() {
             compare(&name, found, &by_aten[result], &exact[result], Rounding::Within(within));
         }
@@ -266,7 +266,7 @@ fn a_kernel_over_rows_reads_as_if_written_by_hand() {
         (Tensor::zeros([4, 6, 64], (Kind::Float, Device::Cpu)), Tensor::zeros([64], (Kind::Float, Device::Cpu)));
     let operands = [&x, &scale].map(|tensor| Operand::of(tensor).unwrap());
     let case = device::rows::RowCase::of(&operands, &[4, 6, 64], &[true]).unwrap();
-    let source = device::rows::source(&cuda::functions::<Masked, 2, 1, 1>(), &case);
+    let source = device::rows::source(&functions::<Masked, 2, 1, 1>(), &case);
     let (_, rest) = source.split_once("\n__device__ void pass0").unwrap();
     expect![[r#"
         __device__ void pass0(R x0, R x1, R n0, R& y) {
