@@ -22,6 +22,8 @@ pub trait AsTraced: Traced {
 }
 
 impl<M: Traced> AsTraced for M {
+    // Not inlined: else each unit of code that lists a part would compile the part's list again.
+    #[inline(never)]
     fn as_traced(&self) -> &dyn Traced {
         self
     }

@@ -26,11 +26,13 @@ pub(super) struct Instances {
     /// How the results lie where inputs lie so.
     pub(super) layouts: fn(&[Layout]) -> Vec<Layout>,
     /// By `ATen`'s operators.
-    pub(super) composed: fn(&[&Tensor], &[Number]) -> Result<Vec<Tensor>, TchError>,
+    pub(super) composed: Composed,
     /// Writes the function down; the names of the results.
     pub(super) tape: fn(&Tape) -> Vec<Name>,
     pub(super) loops: Loops,
 }
+
+type Composed = fn(&[&Tensor], &[Number]) -> Result<Vec<Tensor>, TchError>;
 
 impl Instances {
     /// The functions of a group.

@@ -1,5 +1,7 @@
 //! Which inputs a result is made of: known when a group is compiled, so that nothing is left of it in a call.
 
+#![allow(clippy::inline_always, reason = "what is known when a group is compiled is to be no work in a call")]
+
 use tch::Kind;
 
 /// The inputs that an element is made of, and those that a costly function was applied to. A bit stands for an input.
