@@ -355,13 +355,14 @@ impl<T: Number> Body for Part<'_, T> {
         let mut results = Aligned([[T::ZERO; BLOCK]; MOST_RESULTS]);
         let in_buffers = results.0.each_mut().map(|result| result.as_mut_ptr());
         let mut in_place = [std::ptr::null_mut(); MOST_RESULTS];
+        let mut halves = half.map(|half| Halves { half, bits: [[0; BLOCK]; MOST_INPUTS] });
         let mut place = Place::new(walk, self.first);
         let mut at = self.first;
         while at < self.last {
             let left = self.last - at;
-            let blocks = if let Some(half) = half {
+            let blocks = if let Some(halves) = &mut halves {
                 // SAFETY: as below, of elements of two bytes.
-                unsafe { widened(*half, walk, &mut place, inputs, (at, left), &mut buffers.0, &mut sources) };
+                unsafe { halves.widened(walk, &mut place, inputs, (at, left), &mut buffers.0, &mut sources) };
                 1
             } else {
                 // SAFETY: the elements `at..at + left` of the result exist, and every input broadcasts to it.
@@ -407,29 +408,36 @@ unsafe fn store<T: Number>(half: Option<Half>, numbers: &[T; BLOCK], to: *mut T,
     }
 }
 
-/// The next block of elements of two bytes of every input, as numbers.
-///
-/// # Safety
-///
-/// As for [`Place::blocks`], with elements of two bytes.
-unsafe fn widened<T: Number>(
+/// Elements of two bytes on their way to numbers.
+struct Halves {
     half: Half,
-    walk: &Walk,
-    place: &mut Place,
-    inputs: &[*const T; MOST_INPUTS],
-    (at, left): (usize, usize),
-    buffers: &mut [[T; BLOCK]; MOST_INPUTS],
-    sources: &mut [Source<T>; MOST_INPUTS],
-) {
-    let mut bits = [[0; BLOCK]; MOST_INPUTS];
-    let mut narrow = [Source::NOWHERE; MOST_INPUTS];
-    let inputs = inputs.map(<*const T>::cast::<u16>);
-    // SAFETY: by this function's contract.
-    unsafe { place.blocks(walk, &inputs, (at, left.min(BLOCK)), &mut bits, &mut narrow) };
-    for input in 0..walk.inputs {
-        // SAFETY: each source is a buffer, or `BLOCK` elements of an input in a row.
-        buffers[input] = T::widen(half, unsafe { &*narrow[input].from.cast::<[u16; BLOCK]>() });
-        sources[input] = Source { from: buffers[input].as_ptr(), step: 0 };
+    bits: [[u16; BLOCK]; MOST_INPUTS],
+}
+
+impl Halves {
+    /// The next block of every input, as numbers.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Place::blocks`], with elements of two bytes.
+    unsafe fn widened<T: Number>(
+        &mut self,
+        walk: &Walk,
+        place: &mut Place,
+        inputs: &[*const T; MOST_INPUTS],
+        (at, left): (usize, usize),
+        buffers: &mut [[T; BLOCK]; MOST_INPUTS],
+        sources: &mut [Source<T>; MOST_INPUTS],
+    ) {
+        let mut narrow = [Source::NOWHERE; MOST_INPUTS];
+        let inputs = inputs.map(<*const T>::cast::<u16>);
+        // SAFETY: by this function's contract.
+        unsafe { place.blocks(walk, &inputs, (at, left.min(BLOCK)), &mut self.bits, &mut narrow) };
+        for input in 0..walk.inputs {
+            // SAFETY: each source is a buffer, or `BLOCK` elements of an input in a row.
+            buffers[input] = T::widen(self.half, unsafe { &*narrow[input].from.cast::<[u16; BLOCK]>() });
+            sources[input] = Source { from: buffers[input].as_ptr(), step: 0 };
+        }
     }
 }
 
