@@ -57,21 +57,24 @@ macro_rules! versions {
 
 pub(crate) mod device;
 pub(crate) mod half;
+mod number;
+mod part;
 pub(crate) mod rows;
 mod walk;
 
 use std::ffi::c_void;
 use std::marker::PhantomData;
 
+use fx_ir::ops::group::{MOST_INPUTS, MOST_RESULTS};
 use tch::{TchError, Tensor};
 
 use super::omp_threads::{for_each_part, threads};
 use super::tensor::{Facts, MAX_RANK, lend, refused, strides};
-use super::vector::{Body, VectorWidth, Versions, vector_width, vectorised};
+use super::vector::{VectorWidth, Versions, vector_width, vectorised};
 use super::{entry::table, output_pool};
-use fx_ir::ops::group::{MOST_INPUTS, MOST_RESULTS};
-use half::Half;
-use walk::{Place, Walk};
+pub(crate) use number::Number;
+use part::{Job, Part};
+use walk::Walk;
 
 /// So many elements are computed at once.
 pub(crate) const BLOCK: usize = 64;
@@ -81,81 +84,6 @@ const GRAIN: usize = 1 << 15;
 /// Whether this CPU has vectors and fused multiply-adds, without which functions of ours are slow.
 pub(crate) fn has_vectors() -> bool {
     !cfg!(target_arch = "x86_64") || vector_width() > VectorWidth::Baseline
-}
-
-/// A type of numbers that is computed with.
-pub(crate) trait Number: Copy + Send + Sync + PartialOrd + std::ops::Add<Output = Self> + 'static {
-    /// As `c10::ScalarType` counts.
-    const DTYPE: i32;
-    /// Zero.
-    const ZERO: Self;
-    /// Less than any other, or as little.
-    const LOWEST: Self;
-
-    /// How elements of a dtype are read, if not as they are; an error if not at all.
-    fn half(dtype: i32) -> Result<Option<Half>, ()>;
-    /// The elements of two bytes as numbers.
-    fn widen(half: Half, from: &[u16; BLOCK]) -> [Self; BLOCK];
-    /// The numbers as elements of two bytes.
-    fn narrow(half: Half, from: &[Self; BLOCK]) -> [u16; BLOCK];
-    /// The number itself.
-    fn wide(self) -> f64;
-    /// The nearest number.
-    fn nearest(number: f64) -> Self;
-}
-
-impl Number for f32 {
-    const DTYPE: i32 = 6;
-    const ZERO: Self = 0.0;
-    const LOWEST: Self = f32::NEG_INFINITY;
-
-    fn half(dtype: i32) -> Result<Option<Half>, ()> {
-        if dtype == Self::DTYPE { Ok(None) } else { Half::of(dtype).map(Some).ok_or(()) }
-    }
-    fn widen(half: Half, from: &[u16; BLOCK]) -> [Self; BLOCK] {
-        let mut to = [0.0; BLOCK];
-        half.widen(from, &mut to);
-        to
-    }
-    fn narrow(half: Half, from: &[Self; BLOCK]) -> [u16; BLOCK] {
-        let mut to = [0; BLOCK];
-        half.narrow(from, &mut to);
-        to
-    }
-    #[inline(always)]
-    fn wide(self) -> f64 {
-        self.into()
-    }
-    #[inline(always)]
-    #[allow(clippy::cast_possible_truncation, reason = "as libtorch casts a number to a tensor's dtype")]
-    fn nearest(number: f64) -> Self {
-        number as f32
-    }
-}
-
-impl Number for f64 {
-    const DTYPE: i32 = 7;
-    const ZERO: Self = 0.0;
-    const LOWEST: Self = f64::NEG_INFINITY;
-
-    fn half(dtype: i32) -> Result<Option<Half>, ()> {
-        if dtype == Self::DTYPE { Ok(None) } else { Err(()) }
-    }
-    // Never asked, see `half`.
-    fn widen(_: Half, _: &[u16; BLOCK]) -> [Self; BLOCK] {
-        [f64::NAN; BLOCK]
-    }
-    fn narrow(_: Half, _: &[Self; BLOCK]) -> [u16; BLOCK] {
-        [0; BLOCK]
-    }
-    #[inline(always)]
-    fn wide(self) -> f64 {
-        self
-    }
-    #[inline(always)]
-    fn nearest(number: f64) -> Self {
-        number
-    }
 }
 
 /// Where blocks of an input lie.
@@ -321,124 +249,6 @@ fn addresses<T>(inputs: &[Operand<'_>]) -> [*const T; MOST_INPUTS] {
         *address = input.address.cast::<T>();
     }
     addresses
-}
-
-/// A pass over memory. Where elements have two bytes the addresses are theirs.
-struct Job<'a, T> {
-    compute: BlocksFn<T>,
-    numbers: &'a [T],
-    walk: &'a Walk,
-    half: Option<Half>,
-    inputs: [*const T; MOST_INPUTS],
-    outputs: Vec<*mut T>,
-}
-
-// SAFETY: the inputs are only read, and each part writes elements of its own.
-unsafe impl<T: Number> Sync for Job<'_, T> {}
-
-/// The elements `first..last` of a pass.
-struct Part<'a, T> {
-    job: &'a Job<'a, T>,
-    first: usize,
-    last: usize,
-}
-
-impl<T: Number> Body for Part<'_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let Job { compute, numbers, walk, half, inputs, outputs } = self.job;
-        let mut buffers = Aligned([[T::ZERO; BLOCK]; MOST_INPUTS]);
-        let mut sources = [Source::NOWHERE; MOST_INPUTS];
-        // Where results are computed that are not whole blocks of numbers.
-        let mut results = Aligned([[T::ZERO; BLOCK]; MOST_RESULTS]);
-        let in_buffers = results.0.each_mut().map(|result| result.as_mut_ptr());
-        let mut in_place = [std::ptr::null_mut(); MOST_RESULTS];
-        let mut halves = half.map(|half| Halves { half, bits: [[0; BLOCK]; MOST_INPUTS] });
-        let mut place = Place::new(walk, self.first);
-        let mut at = self.first;
-        while at < self.last {
-            let left = self.last - at;
-            let blocks = if let Some(halves) = &mut halves {
-                // SAFETY: as below, of elements of two bytes.
-                unsafe { halves.widened(walk, &mut place, inputs, (at, left), &mut buffers.0, &mut sources) };
-                1
-            } else {
-                // SAFETY: the elements `at..at + left` of the result exist, and every input broadcasts to it.
-                unsafe { place.blocks(walk, inputs, (at, left), &mut buffers.0, &mut sources) }
-            };
-            let sources = &sources[..walk.inputs];
-            if half.is_none() && left >= BLOCK {
-                for (to, output) in in_place.iter_mut().zip(outputs) {
-                    // SAFETY: the result has so many elements.
-                    *to = unsafe { output.add(at) };
-                }
-                // SAFETY: the blocks are in the sources by `blocks`, and the results have room for as many more, which this
-                // part alone writes. There are as many inputs and numbers as the loop has.
-                unsafe { compute(sources, numbers, &in_place[..outputs.len()], blocks) };
-            } else {
-                // SAFETY: as above; a buffer has room for a block.
-                unsafe { compute(sources, numbers, &in_buffers[..outputs.len()], 1) };
-                for (output, numbers) in outputs.iter().zip(in_buffers) {
-                    // SAFETY: the result has so many more elements, which this part alone writes; the block is in its buffer.
-                    unsafe { store(*half, &*numbers.cast(), *output, at, left.min(BLOCK)) };
-                }
-            }
-            at += blocks * BLOCK;
-        }
-    }
-}
-
-/// Writes elements `at..at + count` of a result.
-///
-/// # Safety
-///
-/// It has them, nobody else writes them, and there are at most [`BLOCK`].
-#[inline(always)]
-unsafe fn store<T: Number>(half: Option<Half>, numbers: &[T; BLOCK], to: *mut T, at: usize, count: usize) {
-    // SAFETY: by this function's contract.
-    unsafe {
-        if let Some(half) = half {
-            let bits = T::narrow(half, numbers);
-            std::ptr::copy_nonoverlapping(bits.as_ptr(), to.cast::<u16>().add(at), count);
-        } else {
-            std::ptr::copy_nonoverlapping(numbers.as_ptr(), to.add(at), count);
-        }
-    }
-}
-
-/// Elements of two bytes on their way to numbers.
-struct Halves {
-    half: Half,
-    bits: [[u16; BLOCK]; MOST_INPUTS],
-}
-
-impl Halves {
-    /// The next block of every input, as numbers.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Place::blocks`], with elements of two bytes.
-    unsafe fn widened<T: Number>(
-        &mut self,
-        walk: &Walk,
-        place: &mut Place,
-        inputs: &[*const T; MOST_INPUTS],
-        (at, left): (usize, usize),
-        buffers: &mut [[T; BLOCK]; MOST_INPUTS],
-        sources: &mut [Source<T>; MOST_INPUTS],
-    ) {
-        let mut narrow = [Source::NOWHERE; MOST_INPUTS];
-        let inputs = inputs.map(<*const T>::cast::<u16>);
-        // SAFETY: by this function's contract.
-        unsafe { place.blocks(walk, &inputs, (at, left.min(BLOCK)), &mut self.bits, &mut narrow) };
-        for input in 0..walk.inputs {
-            // SAFETY: each source is a buffer, or `BLOCK` elements of an input in a row.
-            buffers[input] = T::widen(self.half, unsafe { &*narrow[input].from.cast::<[u16; BLOCK]>() });
-            sources[input] = Source { from: buffers[input].as_ptr(), step: 0 };
-        }
-    }
 }
 
 /// Blocks that begin where cache lines do: a vector across two of them takes twice as long.
