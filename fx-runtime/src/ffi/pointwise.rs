@@ -7,54 +7,6 @@
 
 #![allow(clippy::inline_always, reason = "only what is inlined into a vectorised body is vectorised")]
 
-/// A module with a function in the version for each width.
-macro_rules! versions {
-    ($module:ident: $function:ident of $trait:ident as $type:ident($($param:ident: $of:ty),*);) => {
-        mod $module {
-            use super::*;
-
-            pub(super) const fn versions<
-                B: $trait<T, I, N, O>,
-                T: Number,
-                const I: usize,
-                const N: usize,
-                const O: usize,
-            >() -> Versions<$type<T>> {
-                Versions {
-                    baseline: baseline::<B, T, I, N, O>,
-                    avx2: avx2::<B, T, I, N, O>,
-                    avx512: avx512::<B, T, I, N, O>,
-                }
-            }
-
-            versions!(baseline: $function of $trait($($param: $of),*););
-            versions! {
-                #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
-                avx2: $function of $trait($($param: $of),*);
-            }
-            versions! {
-                #[cfg_attr(
-                    target_arch = "x86_64",
-                    target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")
-                )]
-                avx512: $function of $trait($($param: $of),*);
-            }
-        }
-    };
-    ($(#[$attribute:meta])* $name:ident: $function:ident of $trait:ident($($param:ident: $of:ty),*);) => {
-        /// # Safety
-        ///
-        /// As for the function's type; and the CPU has the features.
-        $(#[$attribute])*
-        unsafe fn $name<B: $trait<T, I, N, O>, T: Number, const I: usize, const N: usize, const O: usize>(
-            $($param: $of),*
-        ) {
-            // SAFETY: by this function's contract.
-            unsafe { $function::<B, T, I, N, O>($($param),*) }
-        }
-    };
-}
-
 pub(crate) mod device;
 pub(crate) mod half;
 mod number;
@@ -70,8 +22,9 @@ use tch::{TchError, Tensor};
 
 use super::omp_threads::{for_each_part, threads};
 use super::tensor::{Facts, MAX_RANK, lend, refused, strides};
-use super::vector::{VectorWidth, Versions, vector_width, vectorised};
+use super::vector::{Body, VectorWidth, vector_width, vectorised};
 use super::{entry::table, output_pool};
+use half::Half;
 pub(crate) use number::Number;
 use part::{Job, Part};
 use walk::Walk;
@@ -88,7 +41,7 @@ pub(crate) fn has_vectors() -> bool {
 
 /// Where blocks of an input lie.
 #[derive(Debug, Clone, Copy)]
-struct Source<T> {
+pub(crate) struct Source<T> {
     /// The first of them.
     from: *const T,
     /// Elements from one to the next: [`BLOCK`], or none where it is the same again.
@@ -114,17 +67,36 @@ pub(crate) trait Blocks<T, const I: usize, const N: usize, const O: usize> {
 /// for them in each result, and nobody else has that room.
 type BlocksFn<T> = unsafe fn(sources: &[Source<T>], numbers: &[T], results: &[*mut T], blocks: usize);
 
-/// The loop of a computation over blocks: all of a pass that is compiled for each computation.
-pub(crate) struct Loop<T> {
-    versions: Versions<BlocksFn<T>>,
+/// The loop of a computation: all of a pass that is compiled for each computation.
+pub(crate) struct Loop<F> {
+    compute: F,
     inputs: usize,
     numbers: usize,
     results: usize,
 }
 
-impl<T: Number> Loop<T> {
+impl<F> Loop<F> {
+    /// By a function that takes so many inputs, numbers and results.
+    const fn new(compute: F, inputs: usize, numbers: usize, results: usize) -> Self {
+        assert!(results <= MOST_RESULTS, "a computation yields more than a pass writes");
+        Self { compute, inputs, numbers, results }
+    }
+
+    /// The dtype of the inputs, and how their elements are read; none where the loop takes others, or other numbers.
+    fn reads<T: Number>(&self, inputs: &[Operand<'_>], numbers: &[T]) -> Option<(i32, Option<Half>)> {
+        let dtype = inputs.first().map_or(T::DTYPE, |input| input.facts.dtype);
+        let is_ours = |input: &Operand<'_>| input.facts.dtype == dtype && input.facts.device.0 == 0;
+        let is_this = (inputs.len(), numbers.len()) == (self.inputs, self.numbers) && inputs.iter().all(is_ours);
+        T::half(dtype).ok().filter(|_| is_this).map(|half| (dtype, half))
+    }
+}
+
+/// A loop over blocks.
+pub(crate) type BlockLoop<T> = Loop<BlocksFn<T>>;
+
+impl<T: Number> BlockLoop<T> {
     pub(crate) const fn of<B: Blocks<T, I, N, O>, const I: usize, const N: usize, const O: usize>() -> Self {
-        Self { versions: blocks::versions::<B, T, I, N, O>(), inputs: I, numbers: N, results: O }
+        Self::new(all_blocks::<B, T, I, N, O>, I, N, O)
     }
 
     /// Computes the results, all of these sizes and strides, which leave no gaps, of tensors that broadcast to them.
@@ -136,19 +108,15 @@ impl<T: Number> Loop<T> {
         strides: &[i64],
     ) -> Result<Vec<Tensor>, TchError> {
         let wrong = || refused("a pointwise loop");
-        let dtype = inputs.first().map_or(T::DTYPE, |input| input.facts.dtype);
-        let half = T::half(dtype).map_err(|()| wrong())?;
-        let is_ours = |input: &Operand<'_>| input.facts.dtype == dtype && input.facts.device.0 == 0;
-        let is_this = (inputs.len(), numbers.len()) == (self.inputs, self.numbers) && self.results <= MOST_RESULTS;
-        let is_this = is_this && inputs.iter().all(is_ours);
-        let walk = Walk::new(inputs, sizes, strides).filter(|_| is_this).ok_or_else(wrong)?;
+        let (dtype, half) = self.reads(inputs, numbers).ok_or_else(wrong)?;
+        let walk = Walk::new(inputs, sizes, strides).ok_or_else(wrong)?;
         let bytes = if half.is_some() { 2 } else { size_of::<T>() };
         let mut outputs = Vec::with_capacity(self.results);
         for _ in 0..self.results {
             outputs.push(output_pool::tensor(sizes, strides, dtype, walk.count * bytes)?);
         }
         let job = Job {
-            compute: self.versions.best(),
+            compute: self.compute,
             numbers,
             walk: &walk,
             half,
@@ -170,43 +138,57 @@ impl<T: Number> Loop<T> {
     }
 }
 
-versions! {
-    blocks: all_blocks of Blocks as BlocksFn(sources: &[Source<T>], numbers: &[T], results: &[*mut T], count: usize);
-}
-
 /// Computes blocks one after the other.
 ///
 /// # Safety
 ///
 /// As for [`BlocksFn`].
-#[inline(always)]
 unsafe fn all_blocks<B: Blocks<T, I, N, O>, T: Number, const I: usize, const N: usize, const O: usize>(
     sources: &[Source<T>],
     numbers: &[T],
     results: &[*mut T],
     count: usize,
 ) {
-    let (Some(sources), Some(numbers), Some(results)) =
+    if let (Some(sources), Some(numbers), Some(results)) =
         (sources.first_chunk::<I>(), numbers.first_chunk::<N>(), results.first_chunk::<O>())
-    else {
-        return;
-    };
-    let (zeros, mut values) = ([T::ZERO; BLOCK], Aligned([[T::ZERO; BLOCK]; O]));
-    for block in 0..count {
-        let mut inputs = [&zeros; I];
-        let mut input = 0;
-        while input < I {
-            let Source { from, step } = sources[input];
-            // SAFETY: so many blocks lie in the source.
-            inputs[input] = unsafe { &*from.add(block * step).cast::<[T; BLOCK]>() };
-            input += 1;
-        }
-        B::block(inputs, *numbers, &mut values.0);
-        let mut output = 0;
-        while output < O {
-            // SAFETY: there is room for so many blocks. They are of known length, so that no function is called.
-            unsafe { results[output].add(block * BLOCK).cast::<[T; BLOCK]>().write(values.0[output]) };
-            output += 1;
+    {
+        vectorised(AllBlocks { sources, numbers, results, count, of: PhantomData::<B> });
+    }
+}
+
+/// Blocks to be computed; there are as many as [`BlocksFn`] says.
+struct AllBlocks<'a, B, T, const I: usize, const N: usize, const O: usize> {
+    sources: &'a [Source<T>; I],
+    numbers: &'a [T; N],
+    results: &'a [*mut T; O],
+    count: usize,
+    of: PhantomData<B>,
+}
+
+impl<B: Blocks<T, I, N, O>, T: Number, const I: usize, const N: usize, const O: usize> Body
+    for AllBlocks<'_, B, T, I, N, O>
+{
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let (zeros, mut values) = ([T::ZERO; BLOCK], Aligned([[T::ZERO; BLOCK]; O]));
+        for block in 0..self.count {
+            let mut inputs = [&zeros; I];
+            let mut input = 0;
+            while input < I {
+                let Source { from, step } = self.sources[input];
+                // SAFETY: so many blocks lie in the source.
+                inputs[input] = unsafe { &*from.add(block * step).cast::<[T; BLOCK]>() };
+                input += 1;
+            }
+            B::block(inputs, *self.numbers, &mut values.0);
+            let mut output = 0;
+            while output < O {
+                // SAFETY: there is room for so many blocks. They are of known length, so that no function is called.
+                unsafe { self.results[output].add(block * BLOCK).cast::<[T; BLOCK]>().write(values.0[output]) };
+                output += 1;
+            }
         }
     }
 }
@@ -254,4 +236,4 @@ fn addresses<T>(inputs: &[Operand<'_>]) -> [*const T; MOST_INPUTS] {
 /// Blocks that begin where cache lines do: a vector across two of them takes twice as long.
 #[derive(Debug, Clone, Copy)]
 #[repr(align(64))]
-struct Aligned<B>(B);
+pub(crate) struct Aligned<B>(B);

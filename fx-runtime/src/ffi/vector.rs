@@ -87,25 +87,6 @@ pub(crate) fn vectorised<B: Body>(body: B) -> B::Output {
     body.run()
 }
 
-/// One function, compiled for each width.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Versions<F> {
-    pub(crate) baseline: F,
-    pub(crate) avx2: F,
-    pub(crate) avx512: F,
-}
-
-impl<F: Copy> Versions<F> {
-    /// The version for this CPU's vectors.
-    pub(crate) fn best(&self) -> F {
-        match vector_width() {
-            VectorWidth::Baseline => self.baseline,
-            VectorWidth::Avx2 => self.avx2,
-            VectorWidth::Avx512 => self.avx512,
-        }
-    }
-}
-
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
 pub(super) fn with_avx512<B: Body>(body: B) -> B::Output {

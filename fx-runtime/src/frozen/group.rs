@@ -174,18 +174,13 @@ impl Instances {
 
     /// How all results lie, and whether an op would be wasteful; none if one lies otherwise.
     fn one_layout(&self, operands: &[Operand<'_>]) -> Option<(Layout, bool)> {
-        let results = self.layouts(operands);
+        let inputs: Vec<Layout> = operands.iter().map(Layout::of).collect();
+        let results = (self.layouts)(&inputs);
         let first = *results.first()?;
         let is_alike = |result: &Layout| {
             result.is_known() && result.sizes() == first.sizes() && result.strides() == first.strides()
         };
         results.iter().all(is_alike).then(|| (first, results.iter().any(Layout::is_wasteful)))
-    }
-
-    /// How the results would lie.
-    fn layouts(&self, operands: &[Operand<'_>]) -> Vec<Layout> {
-        let inputs: Vec<Layout> = operands.iter().map(Layout::of).collect();
-        (self.layouts)(&inputs)
     }
 }
 

@@ -11,6 +11,7 @@ mod job;
 mod total;
 
 use std::cell::Cell;
+use std::marker::PhantomData;
 use std::ops::Range;
 
 use fx_ir::ops::group::{MOST_INPUTS, MOST_REDUCTIONS};
@@ -18,9 +19,9 @@ use tch::{TchError, Tensor};
 
 use super::half::Half;
 use super::walk::{Place, Walk};
-use super::{Aligned, BLOCK, GRAIN, MAX_RANK, Number, Operand, addresses, for_each_part, output_pool, threads};
+use super::{Aligned, BLOCK, GRAIN, Loop, MAX_RANK, Number, Operand, addresses, for_each_part, output_pool, threads};
 use crate::ffi::omp_threads::share;
-use crate::ffi::vector::Versions;
+use crate::ffi::vector::{Body, vectorised};
 use job::{Job, Row};
 
 /// It keeps at most so many values of each element.
@@ -69,17 +70,12 @@ pub(crate) trait RowBlocks<T, const I: usize, const N: usize, const O: usize> {
 /// and there is scratch for every block of a row.
 type RowsFn<T> = unsafe fn(job: &Job<'_>, numbers: &[T], rows: Range<usize>, scratch: &mut [Aligned<Kept<T>>]);
 
-/// The loop of a computation over rows: all of a pass that is compiled for each computation.
-pub(crate) struct RowLoop<T> {
-    versions: Versions<RowsFn<T>>,
-    inputs: usize,
-    numbers: usize,
-    results: usize,
-}
+/// A loop over rows.
+pub(crate) type RowLoop<T> = Loop<RowsFn<T>>;
 
 impl<T: Number> RowLoop<T> {
     pub(crate) const fn of<B: RowBlocks<T, I, N, O>, const I: usize, const N: usize, const O: usize>() -> Self {
-        Self { versions: by_rows::versions::<B, T, I, N, O>(), inputs: I, numbers: N, results: O }
+        Self::new(all_rows::<B, T, I, N, O>, I, N, O)
     }
 
     /// Computes the results, contiguous, of tensors that broadcast to `sizes`, whose last axis they pass in single steps or
@@ -92,12 +88,9 @@ impl<T: Number> RowLoop<T> {
         sizes: &[i64],
         is_whole: &[bool],
     ) -> Option<Result<Vec<Tensor>, TchError>> {
-        let dtype = inputs.first()?.facts.dtype;
-        let half = T::half(dtype).ok()?;
-        let is_ours = |input: &Operand<'_>| input.facts.dtype == dtype && input.facts.device.0 == 0;
-        let is_this = (inputs.len(), numbers.len(), is_whole.len()) == (self.inputs, self.numbers, self.results);
-        let walk = Walk::of_rows(inputs, sizes).filter(|_| is_this && inputs.iter().all(is_ours))?;
-        Some(self.along(inputs, numbers, &walk, half, (sizes, is_whole)))
+        let reads = self.reads(inputs, numbers).filter(|_| is_whole.len() == self.results)?;
+        let walk = Walk::of_rows(inputs, sizes)?;
+        Some(self.along(inputs, numbers, &walk, reads, (sizes, is_whole)))
     }
 
     /// The same, when it is known how to go.
@@ -106,10 +99,9 @@ impl<T: Number> RowLoop<T> {
         inputs: &[Operand<'_>],
         numbers: &[T],
         walk: &Walk,
-        half: Option<Half>,
+        (dtype, half): (i32, Option<Half>),
         (sizes, is_whole): (&[i64], &[bool]),
     ) -> Result<Vec<Tensor>, TchError> {
-        let dtype = inputs.first().map_or(T::DTYPE, |input| input.facts.dtype);
         let (length, bytes) = (walk.axes[0].0, if half.is_some() { 2 } else { size_of::<T>() });
         let rows = walk.count / length;
         let mut outputs = Vec::with_capacity(is_whole.len());
@@ -137,7 +129,7 @@ impl<T: Number> RowLoop<T> {
         };
         let parts = (walk.count / GRAIN).clamp(1, rows);
         let parts = if parts == 1 { parts } else { parts.min(threads()) };
-        let compute = self.versions.best();
+        let compute = self.compute;
         for_each_part(parts, &|part| {
             with_scratch(length.div_ceil(BLOCK), |scratch| {
                 // SAFETY: there are as many inputs, numbers and results as the loop has; each part has rows of its own.
@@ -148,56 +140,72 @@ impl<T: Number> RowLoop<T> {
     }
 }
 
-versions! {
-    by_rows: all_rows of RowBlocks
-        as RowsFn(job: &Job<'_>, numbers: &[T], rows: Range<usize>, scratch: &mut [Aligned<Kept<T>>]);
-}
-
 /// Computes rows one after the other.
 ///
 /// # Safety
 ///
 /// As for [`RowsFn`].
-#[inline(always)]
 unsafe fn all_rows<B: RowBlocks<T, I, N, O>, T: Number, const I: usize, const N: usize, const O: usize>(
     job: &Job<'_>,
     numbers: &[T],
     rows: Range<usize>,
     scratch: &mut [Aligned<Kept<T>>],
 ) {
-    let Some(&numbers) = numbers.first_chunk::<N>() else { return };
-    let mut place = Place::new(job.walk, rows.start * job.walk.axes[0].0);
-    let mut row = Row { number: rows.start, from: job.inputs, buffers: Aligned([[T::ZERO; BLOCK]; MOST_INPUTS]) };
-    while row.number < rows.end {
-        job.enter(&mut row, &place);
-        let mut known = [T::ZERO; MOST_REDUCTIONS];
-        // A pass is code of its own, and there is none that is not needed.
-        if const { B::REDUCTIONS > 0 } {
-            known[0] = job.pass::<B, T, I, N, O, 0>(&mut row, numbers, &known, scratch);
+    if let Some(&numbers) = numbers.first_chunk::<N>() {
+        vectorised(AllRows::<B, T, I, N, O> { job, numbers, rows, scratch, of: PhantomData });
+    }
+}
+
+/// Rows to be computed, of a job that has them, as [`RowsFn`] says.
+struct AllRows<'a, B, T, const I: usize, const N: usize, const O: usize> {
+    job: &'a Job<'a>,
+    numbers: [T; N],
+    rows: Range<usize>,
+    scratch: &'a mut [Aligned<Kept<T>>],
+    of: PhantomData<B>,
+}
+
+impl<B: RowBlocks<T, I, N, O>, T: Number, const I: usize, const N: usize, const O: usize> Body
+    for AllRows<'_, B, T, I, N, O>
+{
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Self { job, numbers, rows, scratch, of: _ } = self;
+        let mut place = Place::new(job.walk, rows.start * job.walk.axes[0].0);
+        let mut row = Row { number: rows.start, from: job.inputs, buffers: Aligned([[T::ZERO; BLOCK]; MOST_INPUTS]) };
+        while row.number < rows.end {
+            job.enter(&mut row, &place);
+            let mut known = [T::ZERO; MOST_REDUCTIONS];
+            // A pass is code of its own, and there is none that is not needed.
+            if const { B::REDUCTIONS > 0 } {
+                known[0] = job.pass::<B, T, I, N, O, 0>(&mut row, numbers, &known, scratch);
+            }
+            if const { B::REDUCTIONS > 1 } {
+                known[1] = job.pass::<B, T, I, N, O, 1>(&mut row, numbers, &known, scratch);
+            }
+            if const { B::REDUCTIONS > 2 } {
+                known[2] = job.pass::<B, T, I, N, O, 2>(&mut row, numbers, &known, scratch);
+            }
+            if const { B::REDUCTIONS > 3 } {
+                known[3] = job.pass::<B, T, I, N, O, 3>(&mut row, numbers, &known, scratch);
+            }
+            if const { B::REDUCTIONS == 1 } {
+                job.pass::<B, T, I, N, O, 1>(&mut row, numbers, &known, scratch);
+            }
+            if const { B::REDUCTIONS == 2 } {
+                job.pass::<B, T, I, N, O, 2>(&mut row, numbers, &known, scratch);
+            }
+            if const { B::REDUCTIONS == 3 } {
+                job.pass::<B, T, I, N, O, 3>(&mut row, numbers, &known, scratch);
+            }
+            if const { B::REDUCTIONS == 4 } {
+                job.pass::<B, T, I, N, O, 4>(&mut row, numbers, &known, scratch);
+            }
+            row.number += 1;
+            place.advance(job.walk);
         }
-        if const { B::REDUCTIONS > 1 } {
-            known[1] = job.pass::<B, T, I, N, O, 1>(&mut row, numbers, &known, scratch);
-        }
-        if const { B::REDUCTIONS > 2 } {
-            known[2] = job.pass::<B, T, I, N, O, 2>(&mut row, numbers, &known, scratch);
-        }
-        if const { B::REDUCTIONS > 3 } {
-            known[3] = job.pass::<B, T, I, N, O, 3>(&mut row, numbers, &known, scratch);
-        }
-        if const { B::REDUCTIONS == 1 } {
-            job.pass::<B, T, I, N, O, 1>(&mut row, numbers, &known, scratch);
-        }
-        if const { B::REDUCTIONS == 2 } {
-            job.pass::<B, T, I, N, O, 2>(&mut row, numbers, &known, scratch);
-        }
-        if const { B::REDUCTIONS == 3 } {
-            job.pass::<B, T, I, N, O, 3>(&mut row, numbers, &known, scratch);
-        }
-        if const { B::REDUCTIONS == 4 } {
-            job.pass::<B, T, I, N, O, 4>(&mut row, numbers, &known, scratch);
-        }
-        row.number += 1;
-        place.advance(job.walk);
     }
 }
 

@@ -202,14 +202,15 @@ impl Place {
         if walk.is_linear().contains(&false) {
             let (length, _) = walk.axes[0];
             let row = (length - self.inner) / BLOCK;
-            // SAFETY: by this function's contract.
-            blocks = unsafe {
-                if row > 0 && count == BLOCK && walk.is_in_rows() {
-                    self.row(walk, inputs, blocks.min(row), buffers, sources)
-                } else {
-                    self.gather(walk, inputs, count, buffers, sources)
-                }
-            };
+            if row > 0 && count == BLOCK && walk.is_in_rows() {
+                blocks = blocks.min(row);
+                // SAFETY: by this function's contract.
+                unsafe { self.row(walk, inputs, blocks, buffers, sources) };
+            } else {
+                blocks = 1;
+                // SAFETY: as above.
+                unsafe { self.gather(walk, inputs, count, buffers, sources) };
+            }
         }
         for input in 0..walk.inputs {
             if walk.is_linear[input] {
@@ -239,7 +240,7 @@ impl Place {
         blocks: usize,
         buffers: &mut [[T; BLOCK]; MOST_INPUTS],
         sources: &mut [Source<T>; MOST_INPUTS],
-    ) -> usize {
+    ) {
         let (length, steps) = walk.axes[0];
         for input in (0..walk.inputs).filter(|&input| !walk.is_linear[input]) {
             // SAFETY: this is where the element at this place of the result comes from.
@@ -256,7 +257,6 @@ impl Place {
         if self.inner == length {
             self.advance(walk);
         }
-        blocks
     }
 
     /// Puts the next block of the inputs that lie otherwise than the result into buffers.
@@ -272,7 +272,7 @@ impl Place {
         count: usize,
         buffers: &mut [[T; BLOCK]; MOST_INPUTS],
         sources: &mut [Source<T>; MOST_INPUTS],
-    ) -> usize {
+    ) {
         let (length, steps) = walk.axes[0];
         let mut done = 0;
         while done < count {
@@ -292,7 +292,6 @@ impl Place {
                 self.advance(walk);
             }
         }
-        1
     }
 }
 

@@ -7,14 +7,14 @@ use std::marker::PhantomData;
 use super::Group;
 use super::element::{Element, Real};
 use crate::ffi::pointwise::rows::RowLoop;
-use crate::ffi::pointwise::{BLOCK, Blocks, Loop};
+use crate::ffi::pointwise::{BLOCK, BlockLoop, Blocks};
 
 /// The loops of a group.
 pub(super) enum Loops {
     /// None, where the crate is compiled without optimisation.
     None,
     /// Over elements.
-    Blocks { f32: Loop<f32>, f64: Loop<f64> },
+    Blocks { f32: BlockLoop<f32>, f64: BlockLoop<f64> },
     /// Over rows.
     Rows { f32: RowLoop<f32>, f64: RowLoop<f64> },
 }
@@ -25,7 +25,7 @@ impl Loops {
         if !G::OPTIMIZED {
             Self::None
         } else if G::REDUCTIONS == 0 {
-            Self::Blocks { f32: Loop::of::<Elements<G>, I, N, O>(), f64: Loop::of::<Elements<G>, I, N, O>() }
+            Self::Blocks { f32: BlockLoop::of::<Elements<G>, I, N, O>(), f64: BlockLoop::of::<Elements<G>, I, N, O>() }
         } else {
             Self::Rows { f32: RowLoop::of::<Elements<G>, I, N, O>(), f64: RowLoop::of::<Elements<G>, I, N, O>() }
         }

@@ -12,7 +12,7 @@ use super::total::Total;
 use super::{Kept, RowBlocks};
 
 /// A go over memory; addresses are of bytes, since elements may have two.
-pub(super) struct Job<'a> {
+pub(crate) struct Job<'a> {
     pub(super) walk: &'a Walk,
     pub(super) half: Option<Half>,
     pub(super) inputs: [*const u8; MOST_INPUTS],
