@@ -9,6 +9,7 @@ mod findings;
 mod grammar;
 mod package;
 mod reduce;
+mod run;
 mod shrink;
 
 use std::ops::Range;

@@ -5,9 +5,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-use std::{env, fs};
+use std::process::Output;
 
 use serde_json::Value;
 
@@ -26,14 +26,14 @@ pub(super) type Faults = BTreeMap<usize, Fault>;
 const RUNNER: &str = include_str!("runner.rs");
 
 /// How many crates of each form there are: cargo builds them side by side.
-const CRATES: usize = 2;
+pub(super) const CRATES: usize = 2;
 
 /// Where the crates lie, and what builds them.
 pub(super) struct Packages<'a> {
     workspace: &'a Workspace,
     libtorch: &'a Libtorch,
     /// The folder that cargo builds into.
-    target: PathBuf,
+    pub(super) target: PathBuf,
     pub(super) folder: PathBuf,
     /// Whether `target` is that of the workspace.
     is_shared: bool,
@@ -41,7 +41,7 @@ pub(super) struct Packages<'a> {
 
 /// What a crate is to bodies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
+pub(super) enum Form {
     /// Without fx's attributes.
     Plain,
     /// With them, only looked at by the compiler.
@@ -204,42 +204,6 @@ impl<'a> Packages<'a> {
         cargo.output().map_err(|error| Failure::new("cannot start cargo").looked(error.to_string()))
     }
 
-    /// Runs bodies to the last.
-    fn run(&self, wanted: &Bodies) -> Result<Faults> {
-        let _spinner = Progress::spinner(format!("fuzz: running {} bodies", wanted.len()));
-        let mut faults = Faults::new();
-        for at in 0..CRATES {
-            let numbers = wanted.keys().copied().filter(|number| number % CRATES == at);
-            faults.extend(self.run_crate(at, numbers.collect())?);
-        }
-        Ok(faults)
-    }
-
-    /// The same of one crate, which is started again where a body takes the others down with it.
-    fn run_crate(&self, at: usize, mut wanted: Vec<usize>) -> Result<Faults> {
-        let program = format!("debug/fuzz-{}{}", Form::Traced.name(at), env::consts::EXE_SUFFIX);
-        let program = self.target.join(program);
-        let mut faults = Faults::new();
-        while !wanted.is_empty() {
-            let mut command = Command::new(&program);
-            command.args(wanted.iter().map(ToString::to_string));
-            let output = command.output().map_err(|error| Failure::file("start", &program, &error))?;
-            let mut running = None;
-            for line in String::from_utf8_lossy(&output.stdout).lines() {
-                let Some((number, told)) = line.split_once(' ') else { continue };
-                let Ok(number) = number.parse::<usize>() else { continue };
-                running = Some(number).filter(|_| told == "begins");
-                wanted.retain(|one| *one != number);
-                faults.extend(Fault::told(told).map(|fault| (number, fault)));
-            }
-            if let Some(number) = running {
-                let said = format!("{}: {}", output.status, String::from_utf8_lossy(&output.stderr));
-                faults.insert(number, Fault { kind: Kind::Crashes, said });
-            }
-        }
-        Ok(faults)
-    }
-
     /// fx's reports on the bodies that were built last.
     pub(super) fn reports(&self) -> String {
         (0..CRATES).filter_map(|at| self.report(at)).collect()
@@ -257,7 +221,7 @@ impl<'a> Packages<'a> {
 
 impl Form {
     /// What the crate of that number is called.
-    fn name(self, at: usize) -> String {
+    pub(super) fn name(self, at: usize) -> String {
         format!("{}{at}", if self == Form::Plain { "plain" } else { "traced" })
     }
 }
