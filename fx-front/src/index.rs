@@ -13,6 +13,7 @@ use crate::attrs::{FnOptions, TraceableOptions};
 
 mod aliases;
 mod constants;
+mod dropped;
 mod functions;
 mod module_path;
 mod pointers;
@@ -61,6 +62,8 @@ pub struct Index {
     pub builders: BTreeMap<usize, Builder>,
     /// The functions to which there may be pointers, once that was asked.
     pointed: OnceLock<functions::Pointed>,
+    /// The types with a `Drop` of their own, once that was asked.
+    drops: OnceLock<Vec<Ty>>,
     /// The items of each struct and the functions to trace for them, once that was asked.
     pub(crate) candidates: OnceLock<BTreeMap<usize, Vec<(usize, usize)>>>,
     /// The operations that a call of a function runs, once that was asked.

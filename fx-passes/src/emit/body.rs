@@ -101,7 +101,7 @@ impl Writer<'_, '_> {
             _ if self.phase == Phase::Freeze && self.reads_inline(id) => {}
             _ if self.phase == Phase::Freeze && self.emitter.plan.stored.contains_key(&id) => self.store(id),
             _ => {
-                let value = self.expression(id);
+                let value = self.outliving(id).unwrap_or_else(|| self.expression(id));
                 self.bind(id, value);
             }
         }

@@ -1,6 +1,6 @@
 //! One node as one expression: a call of a tch method, or opaque code.
 
-use fx_ir::{Code, CodeForm, Graph, Host, Node, NodeId, OpId, RegionId};
+use fx_ir::{Arg, Code, CodeForm, CodeScope, Graph, Host, HostOp, Node, NodeId, Op, OpId, RegionId, Type};
 use fx_print::call::{Operands, op_call};
 
 use super::{
@@ -71,7 +71,7 @@ impl Writer<'_, '_> {
         match &node.op {
             fx_ir::Op::Call(op) => Value::owned(self.op_call(*op, node)),
             fx_ir::Op::Host(host) => self.host_operation(host, node),
-            fx_ir::Op::Rust(code) => self.carried(code, node),
+            fx_ir::Op::Rust(code) => self.carried(id, code, node),
             fx_ir::Op::TupleGet(position) => {
                 let tuple = node.input(0).map_or_else(|| "()".to_owned(), |tuple| self.read(tuple).text);
                 Value::owned(format!("{tuple}.{position}"))
@@ -100,13 +100,33 @@ impl Writer<'_, '_> {
         host::expression(&host.op, if host.fallible { located(&text, node) } else { text })
     }
 
-    fn carried(&self, code: &Code, node: &Node) -> Value {
-        let read = |id| self.read(id);
-        let input =
-            |position: usize| node.args.get(position).map_or(Value::owned("()"), |arg| host::operand(arg, &read));
+    fn carried(&self, id: NodeId, code: &Code, node: &Node) -> Value {
+        let input = |position: usize| self.input_of_code(node, position);
         let text = template::fill(code, &input);
+        let has_copies = matches!(&code.form, CodeForm::Block(scope) if !scope.variables.is_empty());
+        if has_copies && node.ty.is_tensor() && !code.fallible && self.graph().has_users(id) {
+            // It may be a reference to a variable of the block.
+            return Value::owned(format!("::fx_runtime::frozen::owned({text})"));
+        }
         let is_ref = code.form == CodeForm::Reference;
         Value { is_ref, ..Value::owned(if code.fallible { located_of_any_type(&text, node) } else { text }) }
+    }
+
+    /// Opaque code whose value may hold references to what the code mentions: the variables of its block become the
+    /// function's, so that they live as long. `None` where it is no such code.
+    pub(super) fn outliving(&mut self, id: NodeId) -> Option<Value> {
+        let node = self.graph().node(id);
+        let Op::Rust(code) = &node.op else { return None };
+        let scope = lent_by(code, node).filter(|_| self.phase == Phase::Call)?;
+        let is_handle =
+            |position: usize| matches!(node.args.get(position), Some(Arg::Expr(one)) if one.op == HostOp::Handle);
+        let (lines, text) = template::opened(code, scope, &|position| self.input_of_code(node, position), &is_handle)?;
+        lines.into_iter().for_each(|line| self.line(line));
+        Some(Value::owned(text))
+    }
+
+    fn input_of_code(&self, node: &Node, position: usize) -> Value {
+        node.args.get(position).map_or(Value::owned("()"), |arg| host::operand(arg, &|id| self.read(id)))
     }
 
     fn op_call(&self, op: OpId, node: &Node) -> String {
@@ -146,6 +166,15 @@ fn located(call: &str, node: &Node) -> String {
 }
 
 /// The same of code of the user's, whose error may be of a type that has no `Display`.
+/// The variables of opaque code whose value may hold references to them: it is neither a tensor nor a plain number.
+pub(super) fn lent_by<'n>(code: &'n Code, node: &Node) -> Option<&'n CodeScope> {
+    let CodeForm::Block(scope) = &code.form else { return None };
+    let is_plain = matches!(&node.ty, Type::Rust(name) if fx_ir::scalar::is_plain(name));
+    let is_nothing = node.ty == Type::Tuple(Vec::new());
+    let holds_none = node.ty.is_tensor() || is_plain || is_nothing;
+    (!holds_none && !code.fallible && !scope.variables.is_empty()).then_some(scope)
+}
+
 fn located_of_any_type(call: &str, node: &Node) -> String {
     match node.origin.lines() {
         Some(lines) => format!("::fx_runtime::frozen::at!({call}, {:?}, {lines:?})?", label(node)),

@@ -13,7 +13,7 @@ use super::{
     Emitter,
     host::literal,
     memory::Peak,
-    signature::param_name,
+    signature::{param_name, parameter},
     value::Value,
     writer::{Phase, Writer, short},
 };
@@ -23,8 +23,7 @@ impl Emitter<'_> {
     pub(super) fn forward(&self) -> (String, Peak) {
         let signature = &self.traced.signature;
         let (lines, result, peak) = self.statements();
-        let params: Vec<String> =
-            signature.params.iter().map(|param| format!("{}: {}", param_name(param), param.written)).collect();
+        let params: Vec<String> = signature.params.iter().map(parameter).collect();
         let names: Vec<String> = signature.params.iter().map(param_name).collect();
         let (params, names) = (params.join(", "), names.join(", "));
         let frame = if self.reads_frame() { "let frame = &self.frame;" } else { "" };

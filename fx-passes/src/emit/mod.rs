@@ -19,6 +19,7 @@ mod holder;
 mod inline;
 mod instance;
 mod labels;
+mod liveness;
 mod locals;
 mod memory;
 mod pattern;

@@ -16,6 +16,26 @@ pub(super) fn fill(code: &Code, value: &dyn Fn(usize) -> Value) -> String {
     .unwrap_or_else(|| filled(&code.text(), value))
 }
 
+/// The same of a block, taken apart: the statements that declare the variables which are second handles on tensors, by
+/// the position of their argument, and the block without them. `None` where there are none.
+pub(super) fn opened(
+    code: &Code,
+    scope: &CodeScope,
+    value: &dyn Fn(usize) -> Value,
+    is_handle: &dyn Fn(usize) -> bool,
+) -> Option<(Vec<String>, String)> {
+    let is_opened = |variable: &CodeVariable| {
+        let position = variable.value.strip_prefix('$').and_then(|position| position.parse().ok());
+        position.is_some_and(is_handle)
+    };
+    let (opened, others): (Vec<CodeVariable>, Vec<CodeVariable>) = scope.variables.iter().cloned().partition(is_opened);
+    let lines: Vec<String> = opened.iter().map(|variable| filled(&variable.to_string(), value)).collect();
+    let is_bare = others.is_empty() && scope.uses.is_empty();
+    let rest = CodeScope { uses: scope.uses.clone(), variables: others };
+    let rest = fill(&Code { form: CodeForm::Block(rest), ..code.clone() }, value);
+    (!lines.is_empty()).then(|| (lines, if is_bare { format!("{{\n{rest}\n}}") } else { rest }))
+}
+
 fn bound_at_once(scope: &CodeScope, template: &str, value: &dyn Fn(usize) -> Value) -> Option<String> {
     let (made, others): (Vec<&CodeVariable>, Vec<&CodeVariable>) =
         scope.variables.iter().partition(|variable| variable.value.contains('$'));

@@ -1,10 +1,12 @@
 //! What one function is printed with: its lines so far, its variables, and how each value is read.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
-use fx_ir::{Arg, Graph, NodeId, Op, RegionId, Type, host::Yields};
+use fx_ir::{Graph, NodeId, Op, RegionId};
 
-use super::{Emitter, memory::Peak, names::Names, template::own_variables, value::Value};
+use super::{
+    Emitter, call::lent_by, liveness::last_reads, memory::Peak, names::Names, template::own_variables, value::Value,
+};
 
 /// Which half of a graph is being printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,8 +58,13 @@ impl<'e, 'a> Writer<'e, 'a> {
             names.take(name);
         }
         for id in emitter.graph.nodes() {
-            if let Op::Rust(code) = &emitter.graph.node(id).op {
+            let node = emitter.graph.node(id);
+            if let Op::Rust(code) = &node.op {
                 own_variables(code).for_each(|name| names.take(name));
+                lent_by(code, node)
+                    .into_iter()
+                    .flat_map(|scope| &scope.variables)
+                    .for_each(|one| names.take(&one.name));
             }
         }
         Writer {
@@ -92,51 +99,6 @@ impl<'e, 'a> Writer<'e, 'a> {
     /// Whether it is known how the node is read.
     pub(super) fn is_set(&self, id: NodeId) -> bool {
         self.values.contains_key(&id)
-    }
-}
-
-/// For every node the last one of its own region that reads it, by itself or through the regions it owns.
-pub(super) fn last_reads(graph: &Graph) -> HashMap<NodeId, NodeId> {
-    let mut last = HashMap::new();
-    let mut lent: HashMap<NodeId, BTreeSet<NodeId>> = HashMap::new();
-    for reader in graph.nodes() {
-        let node = graph.node(reader);
-        let behind = node.inputs().filter_map(|input| lent.get(&input)).flatten();
-        let read: BTreeSet<NodeId> = node.inputs().chain(behind.copied()).collect();
-        let is_plain = matches!(&node.ty, Type::Rust(name) if fx_ir::scalar::is_plain(name));
-        if !node.ty.is_tensor() && !is_plain {
-            let handed_on = || read.iter().filter_map(|input| lent.get(input)).flatten().copied();
-            let borrowed: BTreeSet<NodeId> = match node.op {
-                // The value may be made of references to what the code was given.
-                Op::Rust(_) => read.clone(),
-                _ => node.args.iter().flat_map(borrowed_by).chain(handed_on()).collect(),
-            };
-            if !borrowed.is_empty() {
-                lent.insert(reader, borrowed);
-            }
-        }
-        for input in read {
-            let home = graph.scope_of(input);
-            let mut at = reader;
-            while graph.scope_of(at) != home {
-                match graph.scope_of(at).and_then(|region| graph.owner_of(region)) {
-                    Some(owner) => at = owner,
-                    None => break,
-                }
-            }
-            last.insert(input, at);
-        }
-    }
-    last
-}
-
-/// What the operand holds references to.
-fn borrowed_by(arg: &Arg) -> Vec<NodeId> {
-    match arg {
-        Arg::Expr(expr) if expr.op.yields() == Yields::Reference => arg.nodes().collect(),
-        Arg::Expr(expr) => expr.args.iter().flat_map(borrowed_by).collect(),
-        Arg::List(items) => items.iter().flat_map(borrowed_by).collect(),
-        _ => Vec::new(),
     }
 }
 

@@ -64,7 +64,10 @@ macro_rules! formed {
 
             #[inline]
             fn load(from: &mut $crate::frozen::Loader) -> $crate::Result<Self> {
-                Ok(Self { frame: from.field("frame")?, form: $crate::frozen::State::load(from)? })
+                ::core::result::Result::Ok(Self {
+                    frame: from.field("frame")?,
+                    form: $crate::frozen::State::load(from)?,
+                })
             }
         }
     };

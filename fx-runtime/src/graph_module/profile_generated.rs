@@ -55,7 +55,7 @@ macro_rules! profiled {
                     ($title, self.frame.device()),
                     $operations,
                     (warm_up, runs),
-                    &mut || run(self).map(drop),
+                    &mut || run(self).map(::core::mem::drop),
                 )
             }
         }

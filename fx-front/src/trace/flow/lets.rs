@@ -164,7 +164,7 @@ impl Tracer<'_> {
 
     /// No variable stands for what would be written to a copy, or to what the variable borrows.
     fn refuse_borrowed(&self, init: &syn::Expr, value: &Val) -> Result<()> {
-        if holds_guard(init) && self.is_opaque(value) {
+        if holds_guard(init) && self.is_opaque(value) || self.is_dropped(init, value) {
             // It is let go of where its block ends, which generated code has in another place.
             return unsupported(init.span(), "a variable that holds a guard");
         }
@@ -177,6 +177,18 @@ impl Tracer<'_> {
             return unsupported(init.span(), "a variable that borrows another to write to it");
         }
         Ok(())
+    }
+
+    /// Returns whether code runs where the variable goes out of scope: its type has a `Drop`, or holds what has one.
+    fn is_dropped(&self, init: &syn::Expr, value: &Val) -> bool {
+        let is_part = |id: fx_ir::NodeId| self.facts.paths.contains_key(&id);
+        let is_owned = match value {
+            Val::Node(id, _, kind) => *kind == RefKind::Value && !is_part(*id),
+            Val::Fields(..) | Val::Lit(..) => true,
+            _ => false,
+        };
+        let ty = Some(value.ty()).filter(|ty| *ty != Ty::Unknown).unwrap_or_else(|| self.infer_ty(init));
+        is_owned && self.index.has_drop(&ty)
     }
 
     /// `let mut last: Option<Tensor> = None`: a variable of a known type, which a loop may carry.

@@ -160,10 +160,32 @@ impl<'a> Tracer<'a> {
 
     /// A value behind the last of a list that has a variable of its own.
     pub(in crate::trace) fn push_item(&mut self, list: NodeId, item: &Val, span: Span) -> Result<()> {
+        if self.is_temporary(list, item) {
+            return unsupported(span, "a list that keeps a reference to what an iteration chooses");
+        }
         let args = vec![Arg::Node(list), self.exact_operand(item, span)?];
         let push = HostOp::Mutate("push".to_owned());
         self.host_node_with(Effect::Io, push, args, "push", Ty::Tuple(Vec::new()), span);
         Ok(())
+    }
+
+    /// Returns whether the item is a reference to what the generated code has in a variable of the region alone, which the
+    /// list outlives: what a branch hands over, or an element of an array that is written out.
+    fn is_temporary(&self, list: NodeId, item: &Val) -> bool {
+        match item {
+            Val::Node(id, ty, RefKind::Ref | RefKind::RefRef) if !is_copy(ty) => {
+                let node = self.graph.node(*id);
+                let is_element = matches!(node.op.host(), Some(HostOp::Item | HostOp::ItemRef))
+                    && matches!(node.args.first(), Some(Arg::Expr(_) | Arg::List(_)));
+                let is_made = node.op.is_control_flow() || is_element;
+                // What a loop carries is a parameter of its region.
+                let is_carried = self.graph.node(list).op == Op::Placeholder;
+                is_made && (is_carried || self.graph.scope_of(*id) != self.graph.scope_of(list))
+            }
+            Val::Tuple(parts) => parts.iter().any(|part| self.is_temporary(list, part)),
+            Val::Some(inner) => self.is_temporary(list, inner),
+            _ => false,
+        }
     }
 
     /// `Some(list) = &mut option`, or with `option.as_mut()`: the option of a list that has a variable of its own, and what

@@ -111,7 +111,7 @@ fn functions(name: &str, receiver: Option<&str>, code: &str) -> String {
     format!(
         "/// The graph of the live object, flat, as torch.fx would show it: `print_tabular()` it, or print it.
         #[inline] {QUIET} pub fn {name}({taken}) -> ::fx_runtime::Result<::fx_runtime::Graph> {{
-            Ok({on}{name}_module()?.into_graph())
+            {on}{name}_module().map(::fx_runtime::GraphModule::into_graph)
         }}
         /// The same with the modules and parameters that it names, which it shares: it can be run and edited.
         #[inline] {QUIET} pub fn {name}_module({taken}) -> ::fx_runtime::Result<::fx_runtime::GraphModule> {{ {code} }}\n"

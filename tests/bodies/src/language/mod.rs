@@ -5,6 +5,7 @@ pub mod aggregates;
 pub mod aliases;
 pub mod arguments;
 pub mod associated_types;
+pub mod borrowed_values;
 pub mod branches;
 pub mod checks;
 pub mod closures;

@@ -1,0 +1,183 @@
+//! Liveness: up to where each value is read, by itself or through what borrows it.
+//!
+//! A list of references, a struct of them, an element of either, and whatever a branch makes of those read what they
+//! refer to as often as they are read themselves.
+
+use std::collections::{BTreeSet, HashMap};
+
+use fx_ir::{Arg, CodeForm, Graph, NodeId, Op, RegionId, Type, host::HostOp, host::Yields};
+
+/// What each value may hold references to.
+type Borrows = HashMap<NodeId, BTreeSet<NodeId>>;
+
+/// For every node the last one of its own region that reads it, by itself, through the regions it owns, or through a
+/// value that borrows it.
+pub(super) fn last_reads(graph: &Graph) -> HashMap<NodeId, NodeId> {
+    let nodes = graph.nodes();
+    let borrows = borrows(graph, &nodes);
+    let mut last = HashMap::new();
+    for reader in nodes {
+        let inputs = || graph.node(reader).inputs();
+        let read: BTreeSet<NodeId> = inputs().chain(inputs().flat_map(|input| of(&borrows, input))).collect();
+        for input in read {
+            if let Some(at) = seen_from(graph, reader, input) {
+                last.insert(input, at);
+            }
+        }
+    }
+    last
+}
+
+/// The reader, or the node around it that stands in the region of the value; `None` where the value is not in scope,
+/// which a reference to it outlives as a copy.
+fn seen_from(graph: &Graph, reader: NodeId, value: NodeId) -> Option<NodeId> {
+    let home = graph.scope_of(value);
+    let mut at = reader;
+    while graph.scope_of(at) != home {
+        at = graph.owner_of(graph.scope_of(at)?)?;
+    }
+    Some(at)
+}
+
+/// The borrows of all values, to a fixed point: loops carry them around.
+fn borrows(graph: &Graph, nodes: &[NodeId]) -> Borrows {
+    let mut borrows = Borrows::new();
+    let params = |region: &RegionId| graph.region(*region).params.clone();
+    let params: Vec<NodeId> = graph.live_regions().iter().flat_map(params).collect();
+    loop {
+        let mut grows = false;
+        let mut add = |borrows: &mut Borrows, to: NodeId, found: BTreeSet<NodeId>| {
+            if !found.is_empty() {
+                let known = borrows.entry(to).or_default();
+                let before = known.len();
+                known.extend(found);
+                grows |= known.len() > before;
+            }
+        };
+        for &id in params.iter().chain(nodes) {
+            if may_hold_reference(graph, id) {
+                let found = borrowed(graph, id, &borrows);
+                add(&mut borrows, id, found);
+            }
+            for (place, found) in written(graph, id, &borrows) {
+                add(&mut borrows, place, found);
+            }
+        }
+        if !grows {
+            return borrows;
+        }
+    }
+}
+
+/// What the value is known to borrow so far.
+fn of(borrows: &Borrows, id: NodeId) -> impl Iterator<Item = NodeId> + '_ {
+    borrows.get(&id).into_iter().flatten().copied()
+}
+
+/// Returns whether the value is, or is made of, what may be a reference. Control flow hands on tensors that are its own.
+fn may_hold_reference(graph: &Graph, id: NodeId) -> bool {
+    let node = graph.node(id);
+    if matches!(&node.ty, Type::Rust(name) if fx_ir::scalar::is_plain(name)) {
+        return false;
+    }
+    if !node.ty.is_tensor() {
+        return !matches!(node.op, Op::Call(_) | Op::CallModule(_) | Op::Yield);
+    }
+    match &node.op {
+        Op::Host(host) => match host.op {
+            HostOp::Method(_) | HostOp::Unwrap(_) | HostOp::Call(_) | HostOp::CallMethod(_) => true,
+            _ => matches!(host.op.yields(), Yields::Reference | Yields::Place),
+        },
+        Op::Rust(code) => !matches!(code.form, CodeForm::Block(_)),
+        Op::GetAttr(_) | Op::TupleGet(_) => true,
+        Op::Placeholder => is_bound(graph, id),
+        _ => false,
+    }
+}
+
+/// Returns whether it is bound by a pattern: to an element of a list, or to a part of what is matched.
+fn is_bound(graph: &Graph, param: NodeId) -> bool {
+    let Some(region) = graph.scope_of(param) else { return false };
+    graph.owner_of(region).is_some_and(|owner| carried(graph, owner, region, param).is_none())
+}
+
+/// What a value may borrow, by what it is made of.
+fn borrowed(graph: &Graph, id: NodeId, borrows: &Borrows) -> BTreeSet<NodeId> {
+    let node = graph.node(id);
+    let through = |inputs: Vec<NodeId>| -> BTreeSet<NodeId> {
+        inputs.iter().flat_map(|&input| of(borrows, input)).chain(inputs.iter().copied()).collect()
+    };
+    match &node.op {
+        // The value may be made of references to what the code was given.
+        Op::Rust(_) => through(node.inputs().collect()),
+        Op::Placeholder => {
+            let Some(region) = graph.scope_of(id) else { return BTreeSet::new() };
+            let Some(owner) = graph.owner_of(region) else { return BTreeSet::new() };
+            match carried(graph, owner, region, id) {
+                Some(args) => args.into_iter().flat_map(|arg| held(arg, borrows)).collect(),
+                None => through(graph.node(owner).args.first().into_iter().flat_map(Arg::nodes).collect()),
+            }
+        }
+        op if op.is_control_flow() => {
+            let ends = node.regions.iter().filter_map(|&region| graph.yield_of(region));
+            let yielded = ends.flat_map(|end| &graph.node(end).args);
+            let first = match node.op {
+                Op::For(_) => &node.args[1..],
+                Op::While => &node.args[..],
+                _ => &[],
+            };
+            yielded.chain(first).flat_map(|arg| held(arg, borrows)).collect()
+        }
+        _ => node.args.iter().flat_map(|arg| held(arg, borrows)).collect(),
+    }
+}
+
+/// What a loop gives the parameter at first and then from iteration to iteration; `None` where it carries no such one.
+fn carried(graph: &Graph, owner: NodeId, region: RegionId, param: NodeId) -> Option<Vec<&Arg>> {
+    let node = graph.node(owner);
+    let first = match node.op {
+        Op::For(_) => 1,
+        Op::While => 0,
+        _ => return None,
+    };
+    let params = &graph.region(region).params;
+    let bound = (params.len() + first).saturating_sub(node.args.len());
+    let position = params.iter().position(|&other| other == param)?.checked_sub(bound)?;
+    let end = node.regions.last().and_then(|&body| graph.yield_of(body));
+    let next = end.and_then(|end| graph.node(end).args.get(position));
+    Some(node.args.get(first + position).into_iter().chain(next).collect())
+}
+
+/// What a statement puts into the places that it writes to.
+fn written(graph: &Graph, id: NodeId, borrows: &Borrows) -> Vec<(NodeId, BTreeSet<NodeId>)> {
+    let node = graph.node(id);
+    match &node.op {
+        Op::Host(host) if matches!(host.op, HostOp::Mutate(_) | HostOp::Assign | HostOp::Exchange(_)) => {
+            let Some((place, values)) = node.args.split_first() else { return Vec::new() };
+            let found: BTreeSet<NodeId> = values.iter().flat_map(|arg| held(arg, borrows)).collect();
+            place.nodes().map(|place| (place, found.clone())).collect()
+        }
+        // Opaque code may put whatever it is given into whatever it is given.
+        Op::Rust(code) if code.effect == fx_ir::Effect::Io => {
+            let all = || node.inputs().flat_map(|input| of(borrows, input).chain([input]));
+            let holds = |place: &NodeId| !graph.node(*place).ty.is_tensor() && may_hold_reference(graph, *place);
+            node.inputs().filter(holds).map(|place| (place, all().filter(|one| *one != place).collect())).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// What the operand holds references to.
+fn held(arg: &Arg, borrows: &Borrows) -> BTreeSet<NodeId> {
+    borrowed_by(arg).into_iter().chain(arg.nodes().flat_map(|id| of(borrows, id))).collect()
+}
+
+/// The values to which the operand itself takes references.
+fn borrowed_by(arg: &Arg) -> Vec<NodeId> {
+    match arg {
+        Arg::Expr(expr) if expr.op.yields() == Yields::Reference => arg.nodes().collect(),
+        Arg::Expr(expr) => expr.args.iter().flat_map(borrowed_by).collect(),
+        Arg::List(items) => items.iter().flat_map(borrowed_by).collect(),
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,38 @@
+//! The tensor that opaque code yields.
+
+use crate::Tensor;
+
+/// A tensor, or a reference to one.
+pub trait IntoOwned {
+    /// The tensor itself, or another handle on it where this is a reference.
+    fn into_owned(self) -> Tensor;
+}
+
+impl IntoOwned for Tensor {
+    fn into_owned(self) -> Tensor {
+        self
+    }
+}
+
+impl IntoOwned for &Tensor {
+    fn into_owned(self) -> Tensor {
+        self.shallow_clone()
+    }
+}
+
+impl IntoOwned for &mut Tensor {
+    fn into_owned(self) -> Tensor {
+        self.shallow_clone()
+    }
+}
+
+impl IntoOwned for &&Tensor {
+    fn into_owned(self) -> Tensor {
+        self.shallow_clone()
+    }
+}
+
+/// The tensor that opaque code yields, which may be a reference to one of the code's own variables.
+pub fn owned(value: impl IntoOwned) -> Tensor {
+    value.into_owned()
+}
