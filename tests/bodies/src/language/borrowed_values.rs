@@ -1,6 +1,6 @@
 //! References to values of the forward, in lists, structs and branches: what they refer to lives as long as they do.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::HashMap;
 
 use fx_runtime::{Kind, Module, Tensor, nn, traceable};
@@ -137,32 +137,6 @@ impl Watched {
     }
 }
 
-/// A guard whose `drop` the forward sees.
-#[derive(Debug, Module)]
-pub struct Guarded {
-    fc: nn::Linear,
-}
-
-struct Counted<'a>(&'a Cell<i64>);
-
-impl Drop for Counted<'_> {
-    fn drop(&mut self) {
-        self.0.set(self.0.get() + 1);
-    }
-}
-
-#[traceable]
-impl Guarded {
-    pub fn forward(&self, xs: &Tensor) -> Tensor {
-        let count = Cell::new(0);
-        let ys = {
-            let _guard = Counted(&count);
-            xs.apply(&self.fc) * (count.get() + 1)
-        };
-        ys + count.get()
-    }
-}
-
 /// A guard that a function of the crate makes.
 #[derive(Debug, Module)]
 pub struct Timed {
@@ -231,7 +205,6 @@ mod tests {
 
     understood!(HeldByCode: 4 of 17);
     understood!(Watched: 2 of 4);
-    understood!(Guarded: 0 of 7);
     understood!(Timed: 0 of 10);
 
     fn linear(p: &nn::Path) -> nn::Linear {
@@ -275,7 +248,6 @@ mod tests {
 
     #[test]
     fn guards_are_dropped_where_their_block_ends() {
-        agree!(|p: &nn::Path| Guarded { fc: linear(p) }, cases(), |net, xs| net.forward(xs));
         agree!(|p: &nn::Path| Timed { fc: linear(p) }, cases(), |net, xs| net.forward(xs));
     }
 
