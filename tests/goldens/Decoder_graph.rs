@@ -4,7 +4,7 @@ impl Decoder {
     #[inline]
     #[allow(warnings, clippy::all, clippy::pedantic)]
     pub fn graph(&self) -> ::fx_runtime::Result<::fx_runtime::Graph> {
-        Ok(self.graph_module()?.into_graph())
+        self.graph_module().map(::fx_runtime::GraphModule::into_graph)
     }
     /// The same with the modules and parameters that it names, which it shares: it can be run and edited.
     #[inline]
