@@ -121,7 +121,9 @@ impl Writer<'_, '_> {
         let is_handle =
             |position: usize| matches!(node.args.get(position), Some(Arg::Expr(one)) if one.op == HostOp::Handle);
         let (lines, text) = template::opened(code, scope, &|position| self.input_of_code(node, position), &is_handle)?;
-        lines.into_iter().for_each(|line| self.line(line));
+        for line in lines {
+            self.line(line);
+        }
         Some(Value::owned(text))
     }
 
