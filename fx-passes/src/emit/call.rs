@@ -1,6 +1,6 @@
 //! One node as one expression: a call of a tch method, or opaque code.
 
-use fx_ir::{Arg, Code, CodeForm, CodeScope, Graph, Host, HostOp, Node, NodeId, Op, OpId, RegionId, Type};
+use fx_ir::{Arg, Code, CodeForm, Graph, Host, HostOp, Node, NodeId, Op, OpId, RegionId};
 use fx_print::call::{Operands, op_call};
 
 use super::{
@@ -117,7 +117,7 @@ impl Writer<'_, '_> {
     pub(super) fn outliving(&mut self, id: NodeId) -> Option<Value> {
         let node = self.graph().node(id);
         let Op::Rust(code) = &node.op else { return None };
-        let scope = lent_by(code, node).filter(|_| self.phase == Phase::Call)?;
+        let scope = template::lent_by(code, node).filter(|_| self.phase == Phase::Call)?;
         let is_handle =
             |position: usize| matches!(node.args.get(position), Some(Arg::Expr(one)) if one.op == HostOp::Handle);
         let (lines, text) = template::opened(code, scope, &|position| self.input_of_code(node, position), &is_handle)?;
@@ -168,15 +168,6 @@ fn located(call: &str, node: &Node) -> String {
 }
 
 /// The same of code of the user's, whose error may be of a type that has no `Display`.
-/// The variables of opaque code whose value may hold references to them: it is neither a tensor nor a plain number.
-pub(super) fn lent_by<'n>(code: &'n Code, node: &Node) -> Option<&'n CodeScope> {
-    let CodeForm::Block(scope) = &code.form else { return None };
-    let is_plain = matches!(&node.ty, Type::Rust(name) if fx_ir::scalar::is_plain(name));
-    let is_nothing = node.ty == Type::Tuple(Vec::new());
-    let holds_none = node.ty.is_tensor() || is_plain || is_nothing;
-    (!holds_none && !code.fallible && !scope.variables.is_empty()).then_some(scope)
-}
-
 fn located_of_any_type(call: &str, node: &Node) -> String {
     match node.origin.lines() {
         Some(lines) => format!("::fx_runtime::frozen::at!({call}, {:?}, {lines:?})?", label(node)),

@@ -5,7 +5,12 @@ use std::collections::HashMap;
 use fx_ir::{Graph, NodeId, Op, RegionId};
 
 use super::{
-    Emitter, call::lent_by, liveness::last_reads, memory::Peak, names::Names, template::own_variables, value::Value,
+    Emitter,
+    liveness::last_reads,
+    memory::Peak,
+    names::Names,
+    template::{lent_by, own_variables},
+    value::Value,
 };
 
 /// Which half of a graph is being printed.
