@@ -133,37 +133,15 @@ fn kept(graph: &Graph) -> Vec<NodeId> {
 /// What a parameter of a region is given: a part of what control flow looks at or goes over, or what a loop carries,
 /// which is its first value or what an iteration yields at its place.
 fn given_to(graph: &Graph, param: NodeId) -> Vec<NodeId> {
-    let region = graph.scope_of(param);
-    let Some(owner) = region.and_then(|region| graph.owner_of(region)) else { return Vec::new() };
+    let Some(owner) = graph.scope_of(param).and_then(|region| graph.owner_of(region)) else { return Vec::new() };
     let node = graph.node(owner);
-    let params = region.map_or(&[][..], |region| &graph.region(region).params);
-    let position = params.iter().position(|&other| other == param).unwrap_or_default();
-    let first = match node.op {
-        Op::For(_) => 1,
-        Op::While => 0,
-        _ => return node.inputs().collect(),
-    };
-    let bound = (params.len() + first).saturating_sub(node.args.len());
-    let Some(carried) = position.checked_sub(bound) else {
-        return node.args.first().into_iter().flat_map(Arg::nodes).collect();
-    };
-    let end = node.regions.last().and_then(|&body| graph.yield_of(body));
-    let yielded = end.and_then(|end| graph.node(end).args.get(carried));
-    [node.args.get(first + carried), yielded].into_iter().flatten().flat_map(Arg::nodes).collect()
-}
-
-/// The values that control flow may hand on: what its regions yield, and where a loop may not run at all, what it
-/// carries.
-fn yielded_by(graph: &Graph, id: NodeId) -> Vec<NodeId> {
-    let node = graph.node(id);
-    let ends = node.regions.iter().filter_map(|&region| graph.yield_of(region));
-    let yielded = ends.flat_map(|end| graph.node(end).inputs());
-    let carried = match node.op {
-        Op::For(_) => &node.args[1..],
-        Op::While => &node.args[..],
-        _ => &[],
-    };
-    yielded.chain(carried.iter().flat_map(Arg::nodes)).collect()
+    match graph.carried(param) {
+        Some(given) => given.into_iter().flat_map(Arg::nodes).collect(),
+        None if matches!(node.op, Op::For(_) | Op::While) => {
+            node.args.first().into_iter().flat_map(Arg::nodes).collect()
+        }
+        None => node.inputs().collect(),
+    }
 }
 
 /// What code with an effect of its own may put into a value: all that it is handed with it.
@@ -186,7 +164,7 @@ fn may_alias(graph: &Graph, kept: &[NodeId], id: NodeId) -> Vec<NodeId> {
             read.chain(kept.iter().copied()).collect()
         }
         Op::GetAttr(_) => node.inputs().collect(),
-        op if op.is_control_flow() => yielded_by(graph, id).into_iter().chain(filled_with(graph, id)).collect(),
+        op if op.is_control_flow() => graph.handed_on(id).flat_map(Arg::nodes).chain(filled_with(graph, id)).collect(),
         _ => node.inputs().chain(filled_with(graph, id)).collect(),
     }
 }

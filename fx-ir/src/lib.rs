@@ -20,6 +20,7 @@
 mod alias;
 mod binding;
 pub mod catalog;
+mod control_flow;
 mod dot;
 mod edit;
 mod field_path;

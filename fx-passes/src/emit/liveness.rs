@@ -97,8 +97,8 @@ fn may_hold_reference(graph: &Graph, id: NodeId) -> bool {
 
 /// Returns whether it is bound by a pattern: to an element of a list, or to a part of what is matched.
 fn is_bound(graph: &Graph, param: NodeId) -> bool {
-    let Some(region) = graph.scope_of(param) else { return false };
-    graph.owner_of(region).is_some_and(|owner| carried(graph, owner, region, param).is_none())
+    let owner = graph.scope_of(param).and_then(|region| graph.owner_of(region));
+    owner.is_some() && graph.carried(param).is_none()
 }
 
 /// What a value may borrow, by what it is made of.
@@ -111,41 +111,16 @@ fn borrowed(graph: &Graph, id: NodeId, borrows: &Borrows) -> BTreeSet<NodeId> {
         // The value may be made of references to what the code was given.
         Op::Rust(_) => through(node.inputs().collect()),
         Op::Placeholder => {
-            let Some(region) = graph.scope_of(id) else { return BTreeSet::new() };
-            let Some(owner) = graph.owner_of(region) else { return BTreeSet::new() };
-            match carried(graph, owner, region, id) {
+            let owner = graph.scope_of(id).and_then(|region| graph.owner_of(region));
+            let Some(owner) = owner else { return BTreeSet::new() };
+            match graph.carried(id) {
                 Some(args) => args.into_iter().flat_map(|arg| held(arg, borrows)).collect(),
                 None => through(graph.node(owner).args.first().into_iter().flat_map(Arg::nodes).collect()),
             }
         }
-        op if op.is_control_flow() => {
-            let ends = node.regions.iter().filter_map(|&region| graph.yield_of(region));
-            let yielded = ends.flat_map(|end| &graph.node(end).args);
-            let first = match node.op {
-                Op::For(_) => &node.args[1..],
-                Op::While => &node.args[..],
-                _ => &[],
-            };
-            yielded.chain(first).flat_map(|arg| held(arg, borrows)).collect()
-        }
+        op if op.is_control_flow() => graph.handed_on(id).flat_map(|arg| held(arg, borrows)).collect(),
         _ => node.args.iter().flat_map(|arg| held(arg, borrows)).collect(),
     }
-}
-
-/// What a loop gives the parameter at first and then from iteration to iteration; `None` where it carries no such one.
-fn carried(graph: &Graph, owner: NodeId, region: RegionId, param: NodeId) -> Option<Vec<&Arg>> {
-    let node = graph.node(owner);
-    let first = match node.op {
-        Op::For(_) => 1,
-        Op::While => 0,
-        _ => return None,
-    };
-    let params = &graph.region(region).params;
-    let bound = (params.len() + first).saturating_sub(node.args.len());
-    let position = params.iter().position(|&other| other == param)?.checked_sub(bound)?;
-    let end = node.regions.last().and_then(|&body| graph.yield_of(body));
-    let next = end.and_then(|end| graph.node(end).args.get(position));
-    Some(node.args.get(first + position).into_iter().chain(next).collect())
 }
 
 /// What a statement puts into the places that it writes to.
