@@ -36,7 +36,7 @@ pub struct TensorType {
 impl Type {
     /// Returns whether it is made of numbers and names alone, or is a kernel or a `StateCell`, which copy what they are
     /// made from.
-    pub(crate) fn is_plain(&self) -> bool {
+    pub fn is_plain(&self) -> bool {
         match self {
             Type::Rust(name) => scalar::is_plain(name) || matches!(self.of_runtime(), Some(("frozen", _))),
             Type::Tuple(parts) => parts.iter().all(Type::is_plain),

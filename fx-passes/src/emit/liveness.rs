@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use fx_ir::{Arg, CodeForm, Graph, NodeId, Op, RegionId, Type, host::HostOp, host::Yields};
+use fx_ir::{Arg, CodeForm, Graph, NodeId, Op, RegionId, host::HostOp, host::Yields};
 
 /// What each value may hold references to.
 type Borrows = HashMap<NodeId, BTreeSet<NodeId>>;
@@ -77,7 +77,7 @@ fn of(borrows: &Borrows, id: NodeId) -> impl Iterator<Item = NodeId> + '_ {
 /// Returns whether the value is, or is made of, what may be a reference. Control flow hands on tensors that are its own.
 fn may_hold_reference(graph: &Graph, id: NodeId) -> bool {
     let node = graph.node(id);
-    if matches!(&node.ty, Type::Rust(name) if fx_ir::scalar::is_plain(name)) {
+    if node.ty.is_plain() {
         return false;
     }
     if !node.ty.is_tensor() {

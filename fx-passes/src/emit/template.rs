@@ -1,6 +1,6 @@
 //! Filling the `$n` of opaque code.
 
-use fx_ir::{Code, CodeForm, CodeScope, CodeVariable, Node, Type};
+use fx_ir::{Code, CodeForm, CodeScope, CodeVariable, Node};
 
 use super::value::Value;
 
@@ -56,12 +56,11 @@ fn bound_at_once(scope: &CodeScope, template: &str, value: &dyn Fn(usize) -> Val
     Some(out.join("\n"))
 }
 
-/// The variables of opaque code whose value may hold references to them: it is neither a tensor nor a plain number.
+/// The variables of opaque code whose value may hold references to them: it is neither a tensor
+/// nor made of numbers.
 pub(super) fn lent_by<'n>(code: &'n Code, node: &Node) -> Option<&'n CodeScope> {
     let CodeForm::Block(scope) = &code.form else { return None };
-    let is_plain = matches!(&node.ty, Type::Rust(name) if fx_ir::scalar::is_plain(name));
-    let is_nothing = node.ty == Type::Tuple(Vec::new());
-    let holds_none = node.ty.is_tensor() || is_plain || is_nothing;
+    let holds_none = node.ty.is_tensor() || node.ty.is_plain();
     (!holds_none && !code.fallible && !scope.variables.is_empty()).then_some(scope)
 }
 
