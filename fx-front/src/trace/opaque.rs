@@ -1,5 +1,6 @@
 //! Code that is kept as opaque code: the user's tokens, with the variables they mention as arguments.
 
+pub(in crate::trace) mod borrowed;
 pub(in crate::trace) mod capture;
 pub(in crate::trace) mod capture_place;
 pub(in crate::trace) mod captured;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use fx_ir::{Arg, CodeForm, CodeScope, CodeVariable, HostOp, Op};
+use fx_ir::{Arg, CodeForm, CodeScope, CodeVariable, HostOp, NodeId, Op};
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
@@ -13,6 +13,7 @@ use crate::trace::{
     RefKind, Result, Tracer, Ty, Val,
     entry::signature::holds_reference,
     opaque::{
+        borrowed::only_borrows,
         capture::{Capture, Mention},
         capture_place::looks_behind,
         failing::FailingCode,
@@ -66,6 +67,7 @@ impl Tracer<'_> {
         let owner = self.function().owner.as_ref().map(ToTokens::to_token_stream);
         let tokens = capture.rewrite(expr, owner, &|name| match self.env.read(name) {
             Some(value) if is_place(value) && !self.is_converted(value) => Mention::Place,
+            Some(value) if self.is_borrowed(value, (expr, name), &inner, &writes) => Mention::Place,
             Some(_) => Mention::Variable,
             None if self.is_generic(name) => Mention::Place,
             None => Mention::None,
@@ -118,7 +120,7 @@ impl Tracer<'_> {
             }
             let is_written = writes.contains(name);
             let is_lent = !is_written && self.is_lent_option(name, &value);
-            let is_there = is_lent || self.is_exact(&value);
+            let is_there = is_lent || value.is_tensor() || self.is_exact(&value);
             if inner.contains(name) || (is_written && !self.is_spilled(&value)) || !is_there {
                 return unsupported(span, format!("code that mentions `{name}`"));
             }
@@ -138,6 +140,34 @@ impl Tracer<'_> {
             }
         }
         Ok(holds)
+    }
+
+    /// Whether it is a tensor that the code only borrows: it needs no handle of its own, and what the code makes of it may
+    /// hold references to it.
+    fn is_borrowed(
+        &self,
+        value: &Val,
+        (expr, name): (&syn::Expr, &str),
+        inner: &BTreeSet<String>,
+        writes: &[String],
+    ) -> bool {
+        let takes = |method: &str| {
+            let own = self.index.fns.iter().filter(|function| function.sig.ident == method);
+            let mut receivers = own.filter_map(|function| function.sig.receiver());
+            takes_by_name(method)
+                || receivers.any(|receiver| receiver.reference.is_none() || receiver.mutability.is_some())
+        };
+        let is_tensor = matches!(value, Val::Node(id, Ty::Tensor, RefKind::Value) if !self.is_element(*id));
+        is_tensor
+            && !inner.contains(name)
+            && !writes.iter().any(|written| written == name)
+            && only_borrows(expr, name, &takes)
+    }
+
+    /// Whether it is handed to a region by a pattern, which may bind a reference.
+    fn is_element(&self, id: NodeId) -> bool {
+        let is_param = self.graph.node(id).op == Op::Placeholder;
+        is_param && self.graph.carried(id).is_none() && self.graph.scope_of(id) != Some(self.graph.body())
     }
 
     /// Whether it is a parameter `Option<&Tensor>` of the function that is inlined, of an option that owns the tensor.
@@ -252,6 +282,12 @@ impl Tracer<'_> {
         }
         Ok(holds)
     }
+}
+
+/// Whether a method of that name takes what it is called on, or changes it, as far as names tell.
+fn takes_by_name(method: &str) -> bool {
+    let is_operator = ["add", "sub", "mul", "div", "neg", "rem", "not"].contains(&method);
+    is_operator || method.starts_with("into") || method.starts_with("try_into") || method.ends_with('_')
 }
 
 /// What opaque code is: a second handle of it is a value.

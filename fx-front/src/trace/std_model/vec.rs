@@ -177,7 +177,7 @@ impl<'a> Tracer<'a> {
                 let node = self.graph.node(*id);
                 let is_element = matches!(node.op.host(), Some(HostOp::Item | HostOp::ItemRef))
                     && matches!(node.args.first(), Some(Arg::Expr(_) | Arg::List(_)));
-                let is_made = node.op.is_control_flow() || is_element;
+                let is_made = node.op.is_control_flow() && !self.graph.chooses_among_outer(*id) || is_element;
                 // What a loop carries is a parameter of its region.
                 let is_carried = self.graph.node(list).op == Op::Placeholder;
                 is_made && (is_carried || self.graph.scope_of(*id) != self.graph.scope_of(list))
