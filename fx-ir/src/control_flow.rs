@@ -51,7 +51,9 @@ impl Graph {
     fn is_choice_among_outer(&self, id: NodeId, outermost: NodeId) -> bool {
         let node = self.node(id);
         let is_outer = |value: NodeId| {
-            self.scope_of(value).is_some_and(|scope| !self.is_inside(scope, outermost)) || self.is_choice_among_outer(value, outermost)
+            let is_before = self.scope_of(value).is_some_and(|scope| !self.is_inside(scope, outermost));
+            // What a loop carries is another value in the next iteration.
+            is_before && self.carried(value).is_none() || self.is_choice_among_outer(value, outermost)
         };
         let yields_outer = |end: NodeId| {
             let args = &self.node(end).args;

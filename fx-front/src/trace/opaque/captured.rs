@@ -76,6 +76,9 @@ impl Tracer<'_> {
         let mut scope = CodeScope { uses: self.function().uses(), variables: Vec::new() };
         for name in &capture.variables {
             let Some(value) = self.env.read(name).cloned() else { continue };
+            if !writes.is_empty() && self.is_overwritten(&value) {
+                return unsupported(span, "code that keeps a reference to what an iteration chooses");
+            }
             let mut spelled = hole(&mut args, self.exact_operand(&value, span)?);
             if self.is_bound_reference(&value) {
                 spelled = format!("{{ let typed: &::fx_runtime::Tensor = {spelled}; typed }}");
@@ -162,6 +165,14 @@ impl Tracer<'_> {
             && !inner.contains(name)
             && !writes.iter().any(|written| written == name)
             && only_borrows(expr, name, &takes)
+    }
+
+    /// Whether it is a reference for which an iteration has a handle of its own, which does not outlive it.
+    fn is_overwritten(&self, value: &Val) -> bool {
+        let Val::Node(id, Ty::Tensor, RefKind::Ref | RefKind::RefRef) = value else { return false };
+        let is_chosen = self.graph.node(*id).op.is_control_flow() && !self.graph.chooses_among_outer(*id);
+        let is_repeated = self.graph.scope_of(*id).is_some_and(|scope| scope != self.graph.body());
+        is_repeated && (is_chosen || self.graph.carried(*id).is_some())
     }
 
     /// Whether it is handed to a region by a pattern, which may bind a reference.
