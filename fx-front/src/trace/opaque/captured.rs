@@ -6,8 +6,11 @@ use fx_ir::{Arg, CodeForm, CodeScope, CodeVariable, HostOp, NodeId, Op};
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
+use syn::visit_mut::VisitMut;
 
-use crate::syntax::{begins_with_block, bound_names, effects, written_types::typed_params};
+use crate::syntax::{
+    begins_with_block, bound_names, effects, lifetimes::ElideLifetimes, written_types::typed_params,
+};
 use crate::trace::types::ty::is_copy;
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Val,
@@ -61,7 +64,11 @@ impl Tracer<'_> {
         self.spill_variables(&writes, span)?;
         let inner = bound_names(expr);
         let handed_back = writes.iter().flat_map(|name| self.tensors_of(name)).collect();
-        let expr = &with_handles(expr, handed_back);
+        let mut expr = with_handles(expr, handed_back);
+        if self.frames.len() > 1 {
+            ElideLifetimes.visit_expr_mut(&mut expr);
+        }
+        let expr = &expr;
         self.keeps_parts(expr, &writes, span)?;
         let mut capture = Capture::default();
         let owner = self.function().owner.as_ref().map(ToTokens::to_token_stream);
