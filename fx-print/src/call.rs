@@ -63,6 +63,7 @@ fn op_argument(of: &impl Operands, arg: &Arg, kind: Kind) -> String {
         (Kind::IntList | Kind::OptIntList | Kind::FloatList, Arg::Node(id)) if is_list(of, *id) => {
             of.read(*id).borrowed()
         }
+        (Kind::Shape, Arg::Node(id)) if is_slice(of, *id) => of.read(*id).text,
         (Kind::Shape, Arg::Node(id)) if is_list(of, *id) => format!("{}.as_slice()", of.read(*id).text),
         (Kind::Shape | Kind::IntList | Kind::OptIntList | Kind::FloatList, Arg::List(items)) if items.is_empty() => {
             let number = if kind == Kind::FloatList { "f64" } else { "i64" };
@@ -85,6 +86,11 @@ fn borrowed_list(of: &impl Operands, id: NodeId) -> String {
 
 fn is_list(of: &impl Operands, id: NodeId) -> bool {
     !matches!(&of.graph().node(id).ty, Type::Rust(_) | Type::Tuple(_))
+}
+
+/// Whether generated code holds a part of a list, which is a reference to a slice.
+fn is_slice(of: &impl Operands, id: NodeId) -> bool {
+    matches!(of.graph().node(id).op.host(), Some(HostOp::Slice(_)))
 }
 
 fn optional(of: &impl Operands, id: NodeId) -> String {
