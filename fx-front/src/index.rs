@@ -19,6 +19,7 @@ mod module_path;
 mod pointers;
 mod resolve;
 mod sendable;
+mod shadowed;
 mod spelled;
 mod types;
 mod visible;
@@ -26,6 +27,7 @@ mod visible;
 pub use functions::Known;
 pub use module_path::is_within;
 pub(crate) use resolve::from_root;
+pub use shadowed::spelled_out;
 pub use types::Ty;
 pub(crate) use visible::scope_of;
 

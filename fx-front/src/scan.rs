@@ -39,22 +39,14 @@ pub fn krate(root: &Path, entries: &[PathBuf], diags: &Diagnostics) -> Index {
         // Two roots (lib.rs and main.rs) may declare the same modules; each is read once.
         scan.read_file(&file, &folder, "crate");
     }
-    scan.provided();
-    scan.index.mark_constants();
-    monomorphize::add(&mut scan.index);
-    closure_conversion::lower(&mut scan.index, diags);
-    scan.index
+    scan.finish()
 }
 
 /// Reads one source text as if it were a whole crate; for tests and for tools.
 pub fn text(source: &str, diags: &Diagnostics) -> Index {
     let mut scan = Scan { root: Path::new(""), index: Index::default(), diags, defaults: Vec::new() };
     scan.source(source, "src/lib.rs", Path::new("src"), "crate");
-    scan.provided();
-    scan.index.mark_constants();
-    monomorphize::add(&mut scan.index);
-    closure_conversion::lower(&mut scan.index, diags);
-    scan.index
+    scan.finish()
 }
 
 struct Scan<'a> {
@@ -66,6 +58,16 @@ struct Scan<'a> {
 }
 
 impl Scan<'_> {
+    /// The index of all that has been read.
+    fn finish(mut self) -> Index {
+        self.provided();
+        self.index.qualify_shadowing();
+        self.index.mark_constants();
+        monomorphize::add(&mut self.index);
+        closure_conversion::lower(&mut self.index, self.diags);
+        self.index
+    }
+
     fn read_file(&mut self, file: &Path, folder: &Path, module: &str) {
         let shown = file.strip_prefix(self.root).unwrap_or(file).to_string_lossy().replace('\\', "/");
         if self.index.files.contains(&shown) {
@@ -268,7 +270,7 @@ impl Scan<'_> {
             }
             let (mut sig, mut block) = (method.sig.clone(), method.block.clone());
             cfg::strip(&mut block);
-            canonical::canonical(&mut block);
+            canonical::canonical(&mut block, &|name| self.has_name(module, name));
             associated.put_in(&mut sig, &mut block);
             let is_entry = entries.iter().any(|entry| entry.sig.ident == method.sig.ident);
             let is_constructor = options.is_some() && of_trait.is_none() && sig.receiver().is_none();
@@ -291,11 +293,15 @@ impl Scan<'_> {
         }
     }
 
+    fn has_name(&self, module: &str, name: &str) -> bool {
+        self.index.modules.get(module).is_some_and(|here| here.names.contains_key(name))
+    }
+
     fn function(&mut self, item: &syn::ItemFn, file: &str, module: &str) {
         let options = TraceableOptions::of(&self.attributes(&item.attrs, module));
         let mut block = (*item.block).clone();
         cfg::strip(&mut block);
-        canonical::canonical(&mut block);
+        canonical::canonical(&mut block, &|name| self.has_name(module, name));
         self.index.fns.push(Function {
             module: module.to_owned(),
             file: file.to_owned(),

@@ -7,23 +7,25 @@ use syn::visit_mut::VisitMut;
 
 use crate::syntax::{bound_names, imported::imported};
 
-/// Rewrites the body.
-pub(super) fn canonical(block: &mut syn::Block) {
+/// Rewrites the body; `means_other` knows the names of which the module has others.
+pub(super) fn canonical(block: &mut syn::Block, means_other: &dyn Fn(&str) -> bool) {
     let whole = syn::Expr::Block(syn::ExprBlock { attrs: Vec::new(), label: None, block: block.clone() });
     let bound = bound_names(&whole);
-    Canonical { bound, names: Vec::new(), constants: Vec::new() }.visit_block_mut(block);
+    Canonical { bound, names: Vec::new(), constants: Vec::new(), means_other }.visit_block_mut(block);
 }
 
-struct Canonical {
+struct Canonical<'n> {
     /// The names that patterns bind anywhere, which mean those variables.
     bound: BTreeSet<String>,
     /// Names that stand for paths.
     names: Vec<(syn::Ident, syn::Path)>,
     /// Constants of the body that are numbers.
     constants: Vec<(syn::Ident, syn::LitInt)>,
+    /// Whether the module has another item of that name.
+    means_other: &'n dyn Fn(&str) -> bool,
 }
 
-impl Canonical {
+impl Canonical<'_> {
     /// Takes in what the items of a block declare.
     fn declare(&mut self, block: &syn::Block) {
         for stmt in &block.stmts {
@@ -54,9 +56,9 @@ fn whole_number(item: &syn::ItemConst) -> Option<syn::LitInt> {
     is_whole.then(|| syn::LitInt::new(&format!("{}{ty}", number.base10_digits()), number.span()))
 }
 
-impl VisitMut for Canonical {
+impl VisitMut for Canonical<'_> {
     fn visit_path_mut(&mut self, path: &mut syn::Path) {
-        if let Some(variant) = of_prelude(path) {
+        if let Some(variant) = of_prelude(path).filter(|variant| !(self.means_other)(&variant.to_string())) {
             *path = variant.into();
         }
         syn::visit_mut::visit_path_mut(self, path);

@@ -68,9 +68,10 @@ pub(super) fn generated(index: &Index, of: &Graphs, parts: &PartNames, file: &st
     let items = printed.iter().zip(printed_graphs).zip(optimized);
     let items: Vec<emit::Item> =
         items.map(|((traced, graph), inlined)| emit::Item { traced, graph, inlined }).collect();
+    let shadowed = emit::shadowed(index, all.first());
     // The two files have nothing in common, so they are brought into form side by side.
     let (frozen, graph) = thread::scope(|scope| {
-        let graph = scope.spawn(|| emit::pretty(&graphs));
+        let graph = scope.spawn(|| emit::pretty_beside(&graphs, &shadowed));
         let frozen = emit::frozen(index, &items, &graph_file(file));
         (frozen, graph.join().unwrap_or_else(|ours| panic::resume_unwind(ours)))
     });

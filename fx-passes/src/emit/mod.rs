@@ -40,7 +40,10 @@ pub use memory::Peak;
 
 use std::collections::BTreeSet;
 
-use fx_front::{index::Index, trace::Traced};
+use fx_front::{
+    index::{Index, spelled_out},
+    trace::Traced,
+};
 use fx_print::{host, names, value};
 
 use self::{emitter::Emitter, entries::Whole};
@@ -86,7 +89,7 @@ pub fn frozen(index: &Index, items: &[Item<'_>], graph_file: &str) -> Result<Fro
     let frozen = [types, whole.freeze(), forwards.concat(), groups, whole.profile(), whole.state(), rest].concat();
     emitters.iter().try_for_each(Emitter::check)?;
     let told = emitters.iter().zip(peaks).map(|(emitter, peak)| Told { unrecorded: emitter.unrecorded(), peak });
-    Ok(Frozen { source: pretty(&frozen)?, entries: told.collect() })
+    Ok(Frozen { source: pretty_beside(&frozen, &shadowed(index, items.first().map(|item| item.traced)))?, entries: told.collect() })
 }
 
 /// The code that builds the instance graphs of the items of one type, from the graphs as traced; [`pretty`] brings it
@@ -116,6 +119,16 @@ pub fn training_graphs(index: &Index, items: &[&Traced]) -> Result<String, Strin
 /// Source that the tracer wrote itself, pretty-printed; `Err` holds source that does not parse, which is our bug.
 pub fn source(tokens: &dyn quote::ToTokens) -> Result<String, String> {
     pretty(&tokens.to_token_stream().to_string())
+}
+
+/// The names of the prelude of which the item's module has others, with their paths.
+pub fn shadowed(index: &Index, item: Option<&Traced>) -> Vec<(&'static str, &'static str)> {
+    item.map(|item| index.shadowed(&index.fns[item.item].module)).unwrap_or_default()
+}
+
+/// Generated source as [`pretty`] writes it, for a module where these names of the prelude mean something else.
+pub fn pretty_beside(source: &str, shadowed: &[(&'static str, &'static str)]) -> Result<String, String> {
+    pretty(&spelled_out(source, shadowed))
 }
 
 /// Generated source as it is written to a file; `Err` holds source that does not parse, which is our bug.

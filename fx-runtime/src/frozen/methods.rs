@@ -29,7 +29,7 @@ macro_rules! saved {
             /// # Errors
             /// Names the parts that cannot be saved: values of the program's own that opaque code reads.
             #[inline]
-            pub fn save(&self, path: impl AsRef<::std::path::Path>) -> $crate::Result<()> {
+            pub fn save(&self, path: impl ::core::convert::AsRef<::std::path::Path>) -> $crate::Result<()> {
                 $crate::frozen::save(self, &self.frame, $graph, path.as_ref())
             }
 
@@ -38,7 +38,7 @@ macro_rules! saved {
             /// # Errors
             /// Refuses a file of another version of fx or of another graph, and one that is damaged.
             #[inline]
-            pub fn load(path: impl AsRef<::std::path::Path>, options: &$crate::Freeze) -> $crate::Result<Self> {
+            pub fn load(path: impl ::core::convert::AsRef<::std::path::Path>, options: &$crate::Freeze) -> $crate::Result<Self> {
                 $crate::frozen::load($title, $graph, path.as_ref(), options)
             }
         }
@@ -109,7 +109,7 @@ macro_rules! warm_up {
             /// # Errors
             #[doc = concat!("What `", $entry, "` returns.")]
             #[inline]
-            pub fn $method<S: Clone + Into<$crate::Example>>(
+            pub fn $method<S: ::core::clone::Clone + ::core::convert::Into<$crate::Example>>(
                 $($receiver)+,
                 shapes: &[$one],
             ) -> $crate::Result<$crate::GraphReport> {

@@ -6,9 +6,6 @@ pub use crate::Module as _;
 pub use crate::nn::{Layer as _, Module as _, ModuleT as _, RNN as _};
 pub use tch::IndexOp as _;
 
-// A module may have others of these names, as `use anyhow::Ok` brings one in.
-pub use std::result::Result::{Err, Ok};
-
 // The crate of the user may be of an edition whose own prelude lacks them.
 pub use std::convert::{TryFrom as _, TryInto as _};
 pub use std::iter::FromIterator as _;

@@ -49,7 +49,7 @@ macro_rules! profiled {
                 &self,
                 warm_up: usize,
                 runs: usize,
-                run: impl Fn(&Self) -> $crate::Result<T>,
+                run: impl ::core::ops::Fn(&Self) -> $crate::Result<T>,
             ) -> $crate::Result<$crate::graph_module::Profile> {
                 $crate::graph_module::profile_generated(
                     ($title, self.frame.device()),

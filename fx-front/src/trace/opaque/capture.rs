@@ -77,6 +77,8 @@ impl Capture {
                 inner.set_span(group.span());
                 out.push(TokenTree::Group(inner));
             }
+            // A path in the module.
+            TokenTree::Ident(ident) if ident == "self" && is_path(all, at) => out.push(all[at].clone()),
             TokenTree::Ident(ident) if ident == "self" => return self.rewrite_receiver(all, at, out),
             TokenTree::Ident(ident) if ident == "Self" && self.owner.is_some() => {
                 let owner = self.owner.clone().unwrap_or_default();
@@ -96,7 +98,7 @@ impl Capture {
     fn name(&mut self, ident: &Ident, all: &[TokenTree], at: usize, lookup: Lookup<'_>) -> Ident {
         let name = ident.to_string();
         let is_member = at > 0 && is_dot(&all[at - 1]) && !(at > 1 && is_dot(&all[at - 2]));
-        let is_path = all.get(at + 1).is_some_and(is_colon) && all.get(at + 2).is_some_and(is_colon);
+        let is_path = is_path(all, at);
         let is_label = all.get(at + 1).is_some_and(is_colon) && !is_path;
         // A path may begin with a parameter of the function that is inlined.
         let is_generic = is_path && matches!(lookup(&name), Mention::Place);
@@ -162,6 +164,11 @@ impl VisitMut for Explicit {
         field.colon_token.get_or_insert_with(|| syn::Token![:](Span::call_site()));
         syn::visit_mut::visit_field_value_mut(self, field);
     }
+}
+
+/// Whether a path begins there.
+fn is_path(all: &[TokenTree], at: usize) -> bool {
+    all.get(at + 1).is_some_and(is_colon) && all.get(at + 2).is_some_and(is_colon)
 }
 
 fn is_dot(token: &TokenTree) -> bool {

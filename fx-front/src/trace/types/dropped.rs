@@ -5,7 +5,7 @@ use syn::visit::Visit;
 
 use crate::index::{Name, Resolved};
 use crate::syntax::{comma_operands, path_text};
-use crate::trace::Tracer;
+use crate::trace::{Tracer, Ty};
 
 impl Tracer<'_> {
     /// Returns whether the statement itself makes such a value; the blocks within it are looked at when they are traced.
@@ -69,8 +69,20 @@ impl<'ast> Visit<'ast> for Find<'_, '_> {
     }
 
     fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
-        let mut fns = self.tracer.index.fns.iter().enumerate();
-        self.found |= fns.any(|(id, own)| own.sig.ident == call.method && self.tracer.returns_dropped(id));
+        let index = self.tracer.index;
+        self.found |= match self.tracer.chain_ty(&call.receiver) {
+            Ty::Unknown => {
+                let is_it = |id: &usize| {
+                    let sig = &index.fns[*id].sig;
+                    sig.ident == call.method && sig.receiver().is_some()
+                };
+                (0..index.fns.len()).filter(is_it).any(|id| self.tracer.returns_dropped(id))
+            }
+            known => {
+                let method = index.method(&known, &call.method.to_string());
+                method.is_some_and(|id| self.tracer.returns_dropped(id))
+            }
+        };
         syn::visit::visit_expr_method_call(self, call);
     }
 

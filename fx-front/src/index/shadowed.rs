@@ -1,0 +1,149 @@
+//! Names of Rust's prelude of which a module has others, by a declaration or a `use` of its own.
+//!
+//! The user's code names its own by a path, `self::Some`, and generated code in such a module the prelude's by theirs.
+
+use proc_macro2::{TokenStream, TokenTree};
+use quote::ToTokens;
+use syn::visit_mut::{self, VisitMut};
+
+use super::{Index, Resolved};
+
+/// A name of the prelude and its path, as generated code writes them.
+type Prelude = (&'static str, &'static str);
+
+const PRELUDE: &[Prelude] = &[
+    ("Some", "::core::option::Option::Some"),
+    ("None", "::core::option::Option::None"),
+    ("Ok", "::core::result::Result::Ok"),
+    ("Err", "::core::result::Result::Err"),
+    ("Option", "::core::option::Option"),
+    ("Vec", "::std::vec::Vec"),
+    ("Box", "::std::boxed::Box"),
+    ("String", "::std::string::String"),
+    ("drop", "::core::mem::drop"),
+    ("Into", "::core::convert::Into"),
+    ("From", "::core::convert::From"),
+    ("AsRef", "::core::convert::AsRef"),
+    ("Default", "::core::default::Default"),
+    ("Clone", "::core::clone::Clone"),
+    ("Iterator", "::core::iter::Iterator"),
+    ("Fn", "::core::ops::Fn"),
+    ("FnMut", "::core::ops::FnMut"),
+    ("Send", "::core::marker::Send"),
+    ("Sync", "::core::marker::Sync"),
+];
+
+impl Index {
+    /// The names of the prelude that mean something else in the module.
+    pub fn shadowed(&self, module: &str) -> Vec<Prelude> {
+        let is_other = |(name, path): &&Prelude| match self.resolve(module, name) {
+            Resolved::Item(..) => true,
+            Resolved::External(full) => {
+                full.contains("::") && full.trim_start_matches("std").trim_start_matches("core") != after_crate(path)
+            }
+        };
+        PRELUDE.iter().filter(is_other).copied().collect()
+    }
+
+    /// Names the crate's own items of such names by paths, in all that the functions of the crate say.
+    pub(crate) fn qualify_shadowing(&mut self) {
+        let is_own = |module: &str, name: &str| match self.resolve(module, name) {
+            Resolved::Item(..) => true,
+            // A variant of an enum of the crate's, which it is not indexed by.
+            Resolved::External(full) => {
+                let owner = full.rsplit_once("::").map(|(owner, _)| self.resolve(module, owner));
+                owner.is_some_and(|owner| matches!(owner, Resolved::Item(..)))
+            }
+        };
+        let own = |module: &String| -> Vec<&'static str> {
+            let names = PRELUDE.iter().map(|(name, _)| *name);
+            names.filter(|name| is_own(module, name)).collect()
+        };
+        let modules: Vec<(String, Vec<&'static str>)> =
+            self.modules.keys().map(|module| (module.clone(), own(module))).filter(|(_, own)| !own.is_empty()).collect();
+        for function in &mut self.fns {
+            if let Some((_, names)) = modules.iter().find(|(module, _)| *module == function.module) {
+                let mut qualify = Qualify(names);
+                qualify.visit_signature_mut(&mut function.sig);
+                qualify.visit_block_mut(&mut function.block);
+            }
+        }
+    }
+}
+
+/// `::option::Option` of `::core::option::Option`.
+fn after_crate(path: &str) -> &str {
+    path.trim_start_matches("::core").trim_start_matches("::std")
+}
+
+struct Qualify<'n>(&'n [&'static str]);
+
+impl VisitMut for Qualify<'_> {
+    fn visit_path_mut(&mut self, path: &mut syn::Path) {
+        visit_mut::visit_path_mut(self, path);
+        let first = path.segments.first().filter(|_| path.leading_colon.is_none());
+        if let Some(first) = first.filter(|first| self.0.iter().any(|name| first.ident == name)) {
+            let here = syn::Ident::new("self", first.ident.span());
+            path.segments.insert(0, here.into());
+        }
+    }
+
+    fn visit_pat_mut(&mut self, pat: &mut syn::Pat) {
+        visit_mut::visit_pat_mut(self, pat);
+        let syn::Pat::Ident(name) = pat else { return };
+        let is_variant = name.ident == "None" && name.by_ref.is_none() && name.subpat.is_none();
+        if is_variant && self.0.contains(&"None") {
+            let name = &name.ident;
+            *pat = syn::Pat::Path(syn::parse_quote_spanned!(name.span()=> self::#name));
+        }
+    }
+}
+
+/// Generated source in which these names of the prelude stand as their paths.
+pub fn spelled_out(source: &str, names: &[Prelude]) -> String {
+    match (names, source.parse::<TokenStream>()) {
+        ([_, ..], Ok(tokens)) => spelled(tokens, names).to_string(),
+        _ => source.to_owned(),
+    }
+}
+
+fn spelled(tokens: TokenStream, names: &[Prelude]) -> TokenStream {
+    // The two characters before the token, where they are no space.
+    let (mut out, mut before) = (TokenStream::new(), [' ', ' ']);
+    for token in tokens {
+        let is_first = before[1] != '.' && before != [':', ':'];
+        let last = if let TokenTree::Punct(punct) = &token { punct.as_char() } else { ' ' };
+        before = [before[1], last];
+        match token {
+            TokenTree::Group(group) => {
+                let mut inner = proc_macro2::Group::new(group.delimiter(), spelled(group.stream(), names));
+                inner.set_span(group.span());
+                out.extend([TokenTree::Group(inner)]);
+            }
+            TokenTree::Ident(ident) => {
+                let path = names.iter().find(|(name, _)| is_first && ident == name).map(|(_, path)| *path);
+                match path.and_then(|path| path.parse::<TokenStream>().ok()) {
+                    Some(path) => out.extend(path),
+                    None => ident.to_tokens(&mut out),
+                }
+            }
+            other => out.extend([other]),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_spelled_out_but_for_parts_of_paths() {
+        let names = [PRELUDE[0], PRELUDE[8]];
+        let source = "fn f (a : Maybe) { drop (x) ; P { a : Some (b) } ; y . drop () ; match a { Some (b) => self :: Some (b) , } }";
+        let expected = "fn f (a : Maybe) { :: core :: mem :: drop (x) ; \
+                        P { a : :: core :: option :: Option :: Some (b) } ; y . drop () ; match a { \
+                        :: core :: option :: Option :: Some (b) => self :: Some (b) , } }";
+        assert_eq!(spelled_out(source, &names), expected);
+    }
+}

@@ -1,0 +1,279 @@
+//! References that branches, loops and opaque code choose, and lists that are made of them.
+
+use std::borrow::Cow;
+
+use fx_runtime::{Kind, Module, Tensor, nn, traceable};
+
+/// Chosen in a loop that runs by the input, by an `if` and by a `match` with another choice in it.
+#[derive(Debug, Module)]
+pub struct Gathered {
+    fc: nn::Linear,
+}
+
+#[traceable(strict)]
+impl Gathered {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let ys = xs.apply(&self.fc);
+        let zs = ys.relu();
+        let mut kept: Vec<&Tensor> = vec![];
+        for i in 0..xs.size()[0] {
+            kept.push(if i % 2 == 0 { &zs } else { &ys });
+        }
+        for i in 0..xs.size()[0] {
+            let chosen = match i % 3 {
+                0 => xs,
+                1 => {
+                    if i > 2 {
+                        &zs
+                    } else {
+                        &ys
+                    }
+                }
+                _ => &ys,
+            };
+            kept.push(chosen);
+        }
+        Tensor::cat(&kept, 0)
+    }
+}
+
+/// Chosen in an iterator, and with a number beside it.
+#[derive(Debug, Module)]
+pub struct Mapped {
+    fc: nn::Linear,
+}
+
+#[traceable(strict)]
+impl Mapped {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let ys = xs.apply(&self.fc);
+        let zs = ys.relu();
+        let kept: Vec<&Tensor> = (0..xs.size()[0]).map(|i| if i % 2 == 0 { &zs } else { &ys }).collect();
+        let mut weighted = vec![];
+        for i in 0..xs.size()[0] {
+            weighted.push((if i % 2 == 0 { &zs } else { xs }, i as f64));
+        }
+        let sum = weighted.iter().fold(ys.zeros_like(), |sum, (one, weight)| sum + *one * *weight);
+        Tensor::cat(&kept, 0).sum(Kind::Float) + sum
+    }
+}
+
+/// What a loop carries is another reference in the next iteration.
+#[derive(Debug, Module)]
+pub struct Best {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl Best {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let ys = xs.apply(&self.fc);
+        let mut kept: Vec<(i64, &Tensor)> = vec![];
+        let mut best = xs;
+        for i in 0..xs.size()[0] {
+            let one = if i % 2 == 0 { best } else { &ys };
+            kept.push((i, one));
+            if i > 1 {
+                best = one;
+            }
+        }
+        let scaled: Vec<Tensor> = kept.iter().map(|(i, one)| *one * *i).collect();
+        Tensor::cat(&scaled, 0) + best.sum(Kind::Float)
+    }
+}
+
+/// Out of arrays, tuples, options and lists that opaque code makes.
+#[derive(Debug, Module)]
+pub struct Unknown {
+    fc: nn::Linear,
+}
+
+fn is_set() -> bool {
+    std::env::var("FX_BODIES_UNSET").is_ok()
+}
+
+fn both<'a>(a: &'a Tensor, b: &'a Tensor) -> (&'a Tensor, &'a Tensor) {
+    if std::env::var("FX_BODIES_UNSET").is_ok() { (a, b) } else { (b, a) }
+}
+
+fn some(a: &Tensor) -> Option<&Tensor> {
+    std::env::var("FX_BODIES_UNSET").is_err().then_some(a)
+}
+
+fn largest<'a>(all: &[&'a Tensor]) -> &'a Tensor {
+    all.iter().copied().max_by_key(|one| one.numel()).unwrap()
+}
+
+pub enum Output {
+    One(Tensor),
+    Two(Tensor, Tensor),
+}
+
+impl Output {
+    pub fn first(&self) -> &Tensor {
+        match self {
+            Output::One(one) | Output::Two(one, _) => one,
+        }
+    }
+}
+
+#[traceable]
+impl Unknown {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let ys = xs.apply(&self.fc);
+        let pair: [&Tensor; 2] = if is_set() { [xs, &ys] } else { [&ys, xs] };
+        let [a, b] = pair;
+        let (c, d) = both(&ys, xs);
+        let e = some(&ys);
+        let f = if let Some(one) = e { Tensor::cat(&[one, a, c], 0) } else { Tensor::cat(&[b, d], 0) };
+        let outputs = vec![Output::One(xs.shallow_clone()), Output::Two(ys.relu(), ys.tanh())];
+        let firsts = outputs.iter().map(Output::first).collect::<Vec<_>>();
+        let g = largest(&[&ys, xs]);
+        Tensor::cat(&[&f, g, &Tensor::cat(&firsts, 0)], 0)
+    }
+}
+
+/// Lists of references that are extended.
+#[derive(Debug, Module)]
+pub struct Extended {
+    fc: nn::Linear,
+}
+
+#[traceable(strict)]
+impl Extended {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let ys = xs.apply(&self.fc);
+        let zs = ys.relu();
+        let mut all = vec![&ys];
+        if xs.size()[0] > 2 {
+            all.extend([xs, &zs]);
+        }
+        all.extend_from_slice(&[&zs, xs]);
+        Tensor::cat(&all, 0)
+    }
+}
+
+/// The same by references to the elements of an array.
+#[derive(Debug, Module)]
+pub struct ExtendedByArray {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl ExtendedByArray {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let ys = xs.apply(&self.fc);
+        let mut all = vec![&ys];
+        let more = [ys.relu(), ys.tanh()];
+        all.extend(&more);
+        all.extend(more.iter());
+        Tensor::cat(&all, 0)
+    }
+}
+
+/// Lists of which only the parameter of a function says what they hold, and which stay empty.
+#[derive(Debug, Module)]
+pub struct Logged {
+    fc: nn::Linear,
+}
+
+fn block(xs: &Tensor, log: &mut Vec<Tensor>, context: Option<&Tensor>) -> Tensor {
+    if let Some(context) = context {
+        log.push(context * 2.0);
+    }
+    xs.relu()
+}
+
+#[traceable(strict)]
+impl Logged {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let (mut empty, mut filled) = (vec![], Vec::new());
+        let mut ys = xs.apply(&self.fc);
+        for i in 0..xs.size()[0] {
+            ys = block(&ys, &mut empty, None) + i;
+        }
+        ys = block(&ys, &mut filled, Some(xs));
+        ys * filled.len() as i64
+    }
+}
+
+/// Sizes that are a `Cow`, and types with lifetimes of the function that is inlined.
+#[derive(Debug, Module)]
+pub struct Sized {
+    fc: nn::Linear,
+}
+
+fn dims<'a>(size: &'a [i64], last: Option<i64>) -> Cow<'a, [i64]> {
+    match last {
+        Some(last) => {
+            let mut size = size.to_vec();
+            size.push(last);
+            Cow::Owned(size)
+        }
+        None => Cow::Borrowed(size),
+    }
+}
+
+fn cut<'t>(all: &'t [Tensor], count: usize) -> &'t [Tensor] {
+    let part: &'t [Tensor] = if count < all.len() { &all[..count] } else { all };
+    part
+}
+
+#[traceable]
+impl Sized {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let ys = xs.apply(&self.fc);
+        let size = ys.size();
+        let zs = ys.reshape(&*dims(&size, Some(1))).squeeze_dim(-1) + ys.reshape(&*dims(&size, None));
+        let own: Cow<[i64]> = Cow::Owned(size);
+        let rows = ys.unbind(0);
+        Tensor::stack(cut(&rows, 3), 0).sum(Kind::Float) + zs.reshape(&own[..]).view(own.as_ref())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::{agree, randn, understood};
+
+    understood!(Best: 4 of 12);
+    understood!(Unknown: 7 of 22);
+    understood!(ExtendedByArray: 0 of 6);
+    understood!(Sized: 11 of 19);
+
+    fn linear(p: &nn::Path) -> nn::Linear {
+        nn::linear(p, 4, 4, Default::default())
+    }
+
+    fn cases() -> [Tensor; 4] {
+        [1, 2, 3, 4].map(|rows| randn(&[rows, 4]))
+    }
+
+    #[test]
+    fn chosen_by_branches() {
+        agree!(|p: &nn::Path| Gathered { fc: linear(p) }, cases(), |net, xs| net.forward(xs));
+        agree!(|p: &nn::Path| Mapped { fc: linear(p) }, cases(), |net, xs| net.forward(xs));
+        agree!(|p: &nn::Path| Best { fc: linear(p) }, cases(), |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn made_by_opaque_code() {
+        agree!(|p: &nn::Path| Unknown { fc: linear(p) }, cases(), |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn lists_that_are_extended() {
+        agree!(|p: &nn::Path| Extended { fc: linear(p) }, cases(), |net, xs| net.forward(xs));
+        agree!(|p: &nn::Path| ExtendedByArray { fc: linear(p) }, cases(), |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn lists_that_stay_empty() {
+        agree!(|p: &nn::Path| Logged { fc: linear(p) }, cases(), |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn types_of_inlined_functions() {
+        agree!(|p: &nn::Path| Sized { fc: linear(p) }, cases(), |net, xs| net.forward(xs));
+    }
+}
