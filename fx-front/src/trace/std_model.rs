@@ -8,4 +8,5 @@ pub(in crate::trace) mod store;
 pub(in crate::trace) mod tensor_of;
 pub(in crate::trace) mod vec;
 pub(in crate::trace) mod vec_append;
+pub(in crate::trace) mod vec_extend;
 pub(in crate::trace) mod vec_fill;

@@ -9,9 +9,9 @@ use crate::trace::types::ty::{is_copy, is_untyped};
 
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Val,
-    desugar::iterator_chain::is_chain,
     flow::matched::Continuation,
     place::{is_plain, local_place::LocalPlace},
+    std_model::vec_extend::{lent_items, yields_values},
     tensor::operator,
     unsupported,
 };
@@ -33,10 +33,7 @@ impl<'a> Tracer<'a> {
             ("append", _) => Some(self.appended(list, element, call)),
             ("extend", _) if call.args.first().is_some_and(yields_values) => Some(self.extended(call)),
             ("extend" | "extend_from_slice", _) if *element == Ty::Tensor && lent_items(call).is_some() => {
-                let items = lent_items(call)?;
-                let list = &call.receiver;
-                let pushes = syn::parse_quote_spanned!(call.span()=> for fx_extended in #items { #list.push(fx_extended); });
-                Some(self.expr(&pushes))
+                Some(self.extended_by(&lent_items(call)?, call))
             }
             ("pop", Val::List(items)) if !items.is_empty() => Some(self.popped(items.clone(), call)),
             ("push", _) if self.is_spilled(list) => Some(self.push_to(list, element, call)),
@@ -97,12 +94,6 @@ impl<'a> Tracer<'a> {
         };
         items.push(self.expr(item)?);
         self.set_local(&place, Val::List(items), call.span()).map(|()| Val::Unit)
-    }
-
-    /// `list.extend(others.iter().map(|x| ..))`, element by element.
-    fn extended(&mut self, call: &syn::ExprMethodCall) -> Result<Val> {
-        let (list, chain) = (&call.receiver, call.args.first());
-        self.expr(&syn::parse_quote_spanned!(call.span()=> for fx_extended in #chain { #list.push(fx_extended); }))
     }
 
     /// Whether the argument is a list that is written out, as `items` are, or the list has no element yet.
@@ -321,31 +312,6 @@ impl<'a> Tracer<'a> {
 /// Whether the list is the one that a desugared chain gathers.
 fn is_gathered(list: &syn::Expr) -> bool {
     matches!(list, syn::Expr::Path(path) if path.path.is_ident("fx_items"))
-}
-
-/// Whether it is a chain of adaptors that makes what it yields.
-fn yields_values(chain: &syn::Expr) -> bool {
-    let syn::Expr::MethodCall(last) = chain else { return false };
-    ["map", "filter_map", "flat_map"].iter().any(|name| last.method == name) && is_chain(chain)
-}
-
-/// What a list of tensors is extended with, where those are written out or references: a list that owns tensors takes no
-/// references.
-fn lent_items(call: &syn::ExprMethodCall) -> Option<syn::Expr> {
-    let items = call.args.first()?;
-    match items {
-        syn::Expr::Array(_) => Some(items.clone()),
-        syn::Expr::Reference(borrowed) if call.method == "extend" => {
-            let list = &borrowed.expr;
-            Some(syn::parse_quote_spanned!(call.span()=> #list.iter()))
-        }
-        syn::Expr::Reference(borrowed) => match &*borrowed.expr {
-            written @ syn::Expr::Array(_) => Some(written.clone()),
-            list => Some(syn::parse_quote_spanned!(call.span()=> #list.iter().copied())),
-        },
-        syn::Expr::MethodCall(inner) if inner.method == "iter" && inner.args.is_empty() => Some(items.clone()),
-        _ => None,
-    }
 }
 
 /// Whether it is a list of numbers of a type that is known.

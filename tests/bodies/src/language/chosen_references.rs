@@ -139,7 +139,7 @@ pub struct Extended {
     fc: nn::Linear,
 }
 
-#[traceable(strict)]
+#[traceable]
 impl Extended {
     pub fn forward(&self, xs: &Tensor) -> Tensor {
         let ys = xs.apply(&self.fc);
