@@ -12,7 +12,7 @@ use super::{
     type_of, values,
     variables::known_of_variables,
 };
-use crate::index::{Function, Index, Name, Resolved, Ty};
+use crate::index::{Function, Index, Name, Resolved, Ty, is_within};
 use crate::syntax::{path_text, targets::each_target};
 
 impl Reader<'_> {
@@ -75,7 +75,7 @@ impl Reader<'_> {
 /// one, if every constructor puts the same one in, which needs nothing but its arguments and means the same in the module
 /// `home`, and nothing else writes to a field of that name.
 pub(crate) fn closure_of(index: &Index, home: &str, owner: usize, field: &str) -> Option<syn::ExprClosure> {
-    index.field(owner, field)?.scope.as_ref()?;
+    let scope = index.field(owner, field)?.scope.as_ref()?;
     let is_made = |function: &Function, path: &syn::Path| type_of(index, function, path) == Ty::Struct(owner);
     let mut found: Vec<syn::ExprClosure> = Vec::new();
     for (id, function) in index.fns.iter().enumerate() {
@@ -85,7 +85,7 @@ pub(crate) fn closure_of(index: &Index, home: &str, owner: usize, field: &str) -
             let member = if let syn::Expr::Field(field) = target { Some(&field.member) } else { None };
             is_written |= member.is_some_and(|member| member.to_token_stream().to_string() == field);
         });
-        if is_written {
+        if is_written && is_within(&function.module, scope) {
             return None;
         }
         for value in values(&function.block, field, &|path| is_made(function, path)) {

@@ -9,18 +9,18 @@
 //! The constructor that is written beside the user's makes the same model of layers that can be frozen and saved.
 
 use proc_macro2::Span;
-use quote::{ToTokens, format_ident, quote};
+use quote::{format_ident, quote};
 use syn::{spanned::Spanned, visit::Visit};
 
 use super::{
     Lowering, Made, Result, Site,
     captures::rewritten,
     delegate::argument,
-    in_place::{in_place, is_func},
+    in_place::{self, in_place, is_func},
     kinds::{returns_chain, returns_module, returns_opaque},
 };
 use crate::index::{Builder, Function, Name, Resolved};
-use crate::syntax::{count_of, mentions, path_text};
+use crate::syntax::{mentions, path_text};
 use fx_ir::catalog::ChainMethod;
 
 impl Lowering<'_> {
@@ -150,9 +150,9 @@ pub(super) fn use_of(local: &syn::Local, rest: &[syn::Stmt]) -> Use {
     }
     let syn::Pat::Ident(name) = &local.pat else { return Use::Value };
     let mut find = Find(&name.ident, 0);
-    rest.iter().for_each(|stmt| find.visit_stmt(stmt));
-    let mentions: usize = rest.iter().map(|stmt| count_of(stmt.to_token_stream(), &name.ident.to_string())).sum();
-    if find.1 == mentions { Use::Layer } else { Use::Value }
+    let block = syn::Block { brace_token: syn::token::Brace::default(), stmts: rest.to_vec() };
+    find.visit_block(&block);
+    if find.1 == in_place::mentions(&block, &name.ident) { Use::Layer } else { Use::Value }
 }
 
 /// Whether it is a constructor that may be replaced: a function without receiver of a `#[traceable]` impl that is of no

@@ -9,8 +9,10 @@
 //! there, or the variable was written to meanwhile.
 
 use fx_ir::catalog::ChainMethod;
-use quote::ToTokens;
-use syn::visit_mut::{self, VisitMut};
+use syn::{
+    visit::Visit,
+    visit_mut::{self, VisitMut},
+};
 
 use super::captures::rewritten;
 use crate::{
@@ -69,7 +71,7 @@ fn closure_in(value: &syn::Expr) -> Option<&syn::ExprClosure> {
 /// the value would be another there.
 fn placed(name: &syn::Ident, value: &syn::Expr, rest: &[syn::Stmt]) -> Option<Vec<syn::Stmt>> {
     let block = syn::Block { brace_token: syn::token::Brace::default(), stmts: rest.to_vec() };
-    let mentions = count_of(block.to_token_stream(), &name.to_string());
+    let mentions = mentions(&block, name);
     let mut place = Place { name, value, placed: 0 };
     let mut stmts = rest.to_vec();
     stmts.iter_mut().for_each(|stmt| place.visit_stmt_mut(stmt));
@@ -81,6 +83,22 @@ fn placed(name: &syn::Ident, value: &syn::Expr, rest: &[syn::Stmt]) -> Option<Ve
     other.extend(effects::written(&whole, &|call| effects::is_mutator(&call.method.to_string())));
     let (_, changed) = rewritten(closure_in(value)?, &other).ok()?;
     changed.is_empty().then_some(stmts)
+}
+
+/// How often the code reads the variable.
+pub(super) fn mentions(block: &syn::Block, name: &syn::Ident) -> usize {
+    struct Find<'n>(&'n syn::Ident, usize);
+    impl<'ast> Visit<'ast> for Find<'_> {
+        fn visit_expr_path(&mut self, path: &'ast syn::ExprPath) {
+            self.1 += usize::from(path.path.is_ident(self.0));
+        }
+        fn visit_macro(&mut self, call: &'ast syn::Macro) {
+            self.1 += count_of(call.tokens.clone(), &self.0.to_string());
+        }
+    }
+    let mut find = Find(name, 0);
+    find.visit_block(block);
+    find.1
 }
 
 struct Place<'v> {
@@ -129,6 +147,8 @@ impl VisitMut for Place<'_> {
 
 #[cfg(test)]
 mod tests {
+    use quote::ToTokens as _;
+
     use super::*;
 
     fn check(before: &str, after: &str) {
@@ -144,6 +164,7 @@ mod tests {
             "{ let f = move |xs| xs.apply(&fc); let g = |xs, t| xs; seq().add_fn(f).add_fn_t(g) }",
             "{ seq().add_fn(move |xs| xs.apply(&fc)).add_fn_t(|xs, t| xs) }",
         );
+        check("{ let f = |xs| xs; let g = Net { f: nn::func(f) }; g }", "{ let g = Net { f: nn::func(|xs| xs) }; g }");
         check(
             "{ let f = |xs| xs; let layer = nn::func(f); for i in 0..2 { seq = seq.add(layer); } seq }",
             "{ for i in 0..2 { seq = seq.add(nn::func(|xs| xs)); } seq }",

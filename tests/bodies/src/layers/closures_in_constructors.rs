@@ -271,6 +271,38 @@ impl Functions {
     }
 }
 
+/// Closures in fields that are functions, of which one may be missing.
+#[derive(Debug, Module)]
+pub struct Pointers {
+    fc: nn::Linear,
+    #[module(skip)]
+    act: Option<fn(&Tensor) -> Tensor>,
+    #[module(skip)]
+    last: fn(&Tensor) -> Tensor,
+}
+
+impl Pointers {
+    pub fn new(p: &Path) -> Self {
+        Pointers { fc: linear(p / "fc"), act: Some(|xs| xs.silu()), last: |xs| xs.tanh() }
+    }
+
+    pub fn plain(p: &Path) -> Self {
+        Pointers { fc: linear(p / "fc"), act: None, last: |xs| xs.tanh() }
+    }
+}
+
+#[traceable(strict)]
+impl Pointers {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let ys = xs.apply(&self.fc);
+        let ys = match self.act {
+            Some(f) => f(&ys),
+            None => ys,
+        };
+        (self.last)(&ys)
+    }
+}
+
 /// A field that says whether the model trains, which a layer without a training does not ask.
 #[derive(Debug, Module)]
 pub struct Flagged {
@@ -304,6 +336,8 @@ mod tests {
     #[test]
     fn fields() {
         agree!(Functions::new, [randn(&[3, 4])], |net, xs| net.forward(xs, false));
+        agree!(Pointers::new, [randn(&[3, 4])], |net, xs| net.forward(xs));
+        agree!(Pointers::plain, [randn(&[3, 4])], |net, xs| net.forward(xs));
         let flagged = |p: &Path| Flagged { fc: linear(p / "fc"), training: false };
         agree!(flagged, [randn(&[3, 4])], |net, xs| net.forward(xs));
     }
