@@ -100,7 +100,7 @@ pub(crate) fn closure_of(index: &Index, home: &str, owner: usize, field: &str) -
             };
             match reader.closure(held, String::new())? {
                 Layer::Closure(closure, _) if function.module == home || names_nothing(&closure) => {
-                    found.push(*closure)
+                    found.push(*closure);
                 }
                 _ => return None,
             }

@@ -115,7 +115,7 @@ impl<'a> Reader<'a> {
     fn returned(&self, id: usize) -> Option<Ty> {
         let function = &self.index.fns[id];
         if returns_opaque(&function.sig) {
-            return self.opened(id, |inside, tail| inside.made_by(tail));
+            return self.opened(id, Reader::made_by);
         }
         let syn::ReturnType::Type(_, written) = &function.sig.output else { return None };
         match self.index.ty(&function.module, function.owner.as_ref(), written) {

@@ -140,13 +140,11 @@ impl<'a> Reader<'a> {
             syn::Expr::MethodCall(call) if call.method == "fold" => self.folded(call, chains, fuel),
             syn::Expr::MethodCall(call) => {
                 let mut chain = self.chain(&call.receiver, chains, fuel)?;
-                match self.added(call, chains, fuel) {
-                    Some(layer) => chain.push(layer),
-                    None => {
-                        self.note(call.args.first().unwrap_or(expr));
-                        return None;
-                    }
-                }
+                let Some(layer) = self.added(call, chains, fuel) else {
+                    self.note(call.args.first().unwrap_or(expr));
+                    return None;
+                };
+                chain.push(layer);
                 Some(chain)
             }
             _ => None,

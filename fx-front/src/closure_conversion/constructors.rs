@@ -132,7 +132,7 @@ pub(super) enum Use {
 /// What becomes of the variable that the `let` binds, before the statements of `rest`.
 pub(super) fn use_of(local: &syn::Local, rest: &[syn::Stmt]) -> Use {
     struct Find<'n>(&'n syn::Ident, usize);
-    impl<'n> Find<'n> {
+    impl Find<'_> {
         fn count(&mut self, expr: Option<&syn::Expr>) {
             self.1 += usize::from(matches!(expr, Some(syn::Expr::Path(path)) if path.path.is_ident(self.0)));
         }

@@ -43,9 +43,10 @@ impl Lowering<'_> {
                 let receiver = &call.receiver;
                 match (call.method.to_string().as_str(), call.args.first()) {
                     ("iter", None) => self.listed_by(site, &parse_quote!(&(#receiver)), locals),
-                    ("into_iter", None) => self.element(site, receiver, locals),
                     ("copied" | "cloned", None) => Some(unreferenced(self.element(site, receiver, locals)?)),
-                    ("rev", None) | ("skip" | "take" | "step_by", Some(_)) => self.element(site, receiver, locals),
+                    ("into_iter" | "rev", None) | ("skip" | "take" | "step_by", Some(_)) => {
+                        self.element(site, receiver, locals)
+                    }
                     ("enumerate", None) => {
                         let inner = self.element(site, receiver, locals);
                         let inner = inner.unwrap_or_else(|| parse_quote!(_));

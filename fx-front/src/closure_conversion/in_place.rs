@@ -74,7 +74,9 @@ fn placed(name: &syn::Ident, value: &syn::Expr, rest: &[syn::Stmt]) -> Option<Ve
     let mentions = mentions(&block, name);
     let mut place = Place { name, value, placed: 0 };
     let mut stmts = rest.to_vec();
-    stmts.iter_mut().for_each(|stmt| place.visit_stmt_mut(stmt));
+    for stmt in &mut stmts {
+        place.visit_stmt_mut(stmt);
+    }
     if place.placed == 0 || place.placed != mentions {
         return None;
     }
