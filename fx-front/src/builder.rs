@@ -6,22 +6,26 @@
 
 mod branches;
 mod choices;
+mod closures;
 mod elements;
 mod made;
 mod read;
 mod syntax;
+mod unread;
 mod variables;
 
 use quote::ToTokens;
 
+pub(crate) use self::closures::closure_of;
+pub(crate) use self::unread::Unread;
 use crate::index::{Function, Index, Ty};
-use crate::syntax::{path_text, targets::each_target};
+use crate::syntax::path_text;
 
 /// One step of a chain of layers.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Layer {
-    /// A module of this type.
-    Module(Ty),
+    /// A module of this type; of a closure that captures variables, why no layer was made of it, where that was tried.
+    Module(Ty, Option<String>),
     /// A closure that needs nothing but its input, and the place in the source at which it is added.
     Closure(Box<syn::ExprClosure>, String),
     /// One layer that is a chain itself, of this type and of these layers.
@@ -37,7 +41,7 @@ pub enum Layer {
 impl Layer {
     /// Whether it is one layer, however the chain was built.
     pub fn is_one(&self) -> bool {
-        matches!(self, Layer::Module(_) | Layer::Closure(..) | Layer::Chain(..))
+        matches!(self, Layer::Module(..) | Layer::Closure(..) | Layer::Chain(..))
     }
 }
 
@@ -51,7 +55,10 @@ pub(crate) enum Kept {
 }
 
 /// The layers of the field `field` of a struct, if every constructor can be read.
-pub fn layers(index: &Index, owner: usize, field: &str) -> Option<Vec<Layer>> {
+///
+/// # Errors
+/// What of a constructor could not be read.
+pub(crate) fn layers(index: &Index, owner: usize, field: &str) -> Result<Vec<Layer>, Unread> {
     kept(index, &Made::Struct(owner), &Kept::Alone(field.to_owned()))
 }
 
@@ -63,7 +70,10 @@ pub(crate) enum Made {
 }
 
 /// The layers of a chain of that place, if every constructor can be read.
-pub(crate) fn kept(index: &Index, made: &Made, place: &Kept) -> Option<Vec<Layer>> {
+///
+/// # Errors
+/// What of a constructor could not be read.
+pub(crate) fn kept(index: &Index, made: &Made, place: &Kept) -> Result<Vec<Layer>, Unread> {
     let (Kept::Alone(field) | Kept::InList(field)) = place;
     let mut found: Vec<Vec<Layer>> = Vec::new();
     for (id, function) in index.fns.iter().enumerate() {
@@ -82,42 +92,16 @@ pub(crate) fn kept(index: &Index, made: &Made, place: &Kept) -> Option<Vec<Layer
         }
         let reader = read::Reader::of(index, id, &[]);
         for value in values {
-            match place {
-                Kept::Alone(_) => found.push(reader.chain(&value?, &reader.lets(&function.block), 16)?),
-                Kept::InList(_) => found.extend(reader.elements(&value?, &function.block, 16)?),
-            }
+            let Some(value) = value else { return Err(Unread::NoConstructor) };
+            let read = match place {
+                Kept::Alone(_) => reader.chain(&value, &reader.lets(&function.block), 16).map(|chain| vec![chain]),
+                Kept::InList(_) => reader.elements(&value, &function.block, 16),
+            };
+            found.extend(read.ok_or_else(|| reader.reason(&value))?);
         }
     }
-    elements::any_of(found).filter(|layers| closures_are_told_apart(layers))
-}
-
-/// The closure that a private field of a struct holds behind a pointer, if every constructor puts the same one in, which
-/// needs nothing but its arguments, and nothing else writes to a field of that name.
-pub(crate) fn closure_of(index: &Index, owner: usize, field: &str) -> Option<syn::ExprClosure> {
-    index.field(owner, field)?.scope.as_ref()?;
-    let is_made = |function: &Function, path: &syn::Path| type_of(index, function, path) == Ty::Struct(owner);
-    let mut found: Vec<syn::ExprClosure> = Vec::new();
-    for (id, function) in index.fns.iter().enumerate() {
-        let mut is_written = false;
-        let whole = syn::Expr::Block(syn::ExprBlock { attrs: Vec::new(), label: None, block: function.block.clone() });
-        each_target(&whole, &|_| false, &mut |target| {
-            let member = if let syn::Expr::Field(field) = target { Some(&field.member) } else { None };
-            is_written |= member.is_some_and(|member| member.to_token_stream().to_string() == field);
-        });
-        if is_written {
-            return None;
-        }
-        for value in values(&function.block, field, &|path| is_made(function, path)) {
-            let syn::Expr::Call(boxed) = value? else { return None };
-            let held = boxed.args.first().filter(|_| syntax::is_pointer(&boxed))?;
-            match read::Reader::of(index, id, &[]).closure(held, String::new())? {
-                Layer::Closure(closure, _) => found.push(*closure),
-                _ => return None,
-            }
-        }
-    }
-    let first = found.pop()?;
-    found.iter().all(|other| *other == first).then_some(first)
+    let layers = elements::any_of(found).ok_or(Unread::NoConstructor)?;
+    if closures_are_told_apart(&layers) { Ok(layers) } else { Err(Unread::Closures) }
 }
 
 /// The type that a path names in the function.
@@ -136,7 +120,7 @@ fn closures_are_told_apart(layers: &[Layer]) -> bool {
                 }
                 Layer::Repeat(inner) | Layer::Optional(inner) => of_no_place(inner, found),
                 Layer::Either(a, b) => [a, b].into_iter().for_each(|inner| of_no_place(inner, found)),
-                Layer::Closure(..) | Layer::Module(_) | Layer::Chain(..) => {}
+                Layer::Closure(..) | Layer::Module(..) | Layer::Chain(..) => {}
             }
         }
     }

@@ -19,8 +19,11 @@ pub(crate) mod captures;
 mod chain_closures;
 mod constructors;
 mod delegate;
+mod elements;
+mod in_place;
 mod infer;
 mod kinds;
+mod locals;
 mod source;
 mod type_facts;
 
@@ -32,13 +35,16 @@ use syn::{parse_quote, spanned::Spanned};
 
 use self::{
     calls::Calls,
+    locals::Locals,
     source::{forward_sig, struct_source},
+    type_facts::is_complete,
 };
 pub use self::{
     constructors::{captures_in_chain, has_chain_closure},
     delegate::argument,
-    kinds::{returns_chain, returns_module},
+    kinds::{makes_model, returns_chain, returns_module},
 };
+pub(crate) use self::{in_place::in_place, kinds::returns_opaque};
 use crate::syntax::path_text;
 use crate::{
     attrs::FnOptions,
@@ -187,13 +193,13 @@ impl Lowering<'_> {
         stmts: &[syn::Stmt],
         closure: &syn::ExprClosure,
         entry: &str,
-        locals: &infer::Locals,
+        locals: &Locals,
     ) -> Result<Made> {
         let (body, captured) = captures::rewritten(closure, &locals.names())
             .map_err(|name| format!("its closure captures `{name}` in a macro"))?;
         let mut fields = Vec::new();
         for name in captured {
-            let Some(ty) = locals.ty(&name).filter(infer::is_complete) else {
+            let Some(ty) = locals.ty(&name).filter(is_complete) else {
                 let why = self.reason.take().map(|reason| format!(": {reason}")).unwrap_or_default();
                 return Err(format!("the type of `{name}`, which its closure captures, is not known{why}"));
             };
@@ -214,7 +220,7 @@ impl Lowering<'_> {
     ) -> Result<Made> {
         let name = self.free_name(&site.module, &fx_ir::camel(&site.sig.ident.to_string()), "Net");
         let ident = format_ident!("{name}", span = site.sig.ident.span());
-        let stmts = self.lowered_stmts(site, stmts)?;
+        let (stmts, _) = self.lowered_stmts(site, stmts)?;
         let mut new = site.sig.clone();
         new.ident = format_ident!("new", span = site.sig.ident.span());
         new.output = parse_quote!(-> #ident);
@@ -256,14 +262,15 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// The statements with every call of a builder function as one of what that is lowered to.
-    fn lowered_stmts(&mut self, site: &Site<'_>, stmts: &[syn::Stmt]) -> Result<Vec<syn::Stmt>> {
+    /// The statements with every call of a builder function as one of what that is lowered to, and whether any of them makes
+    /// other layers than before.
+    fn lowered_stmts(&mut self, site: &Site<'_>, stmts: &[syn::Stmt]) -> Result<(Vec<syn::Stmt>, bool)> {
         let (mut stmts, locals) = (stmts.to_vec(), self.locals(site, &[]));
-        let mut calls = Calls { lowering: self, site, locals, fault: None };
+        let mut calls = Calls { lowering: self, site, locals, fault: None, is_other: false };
         calls.stmts(&mut stmts);
         match calls.fault {
             Some(fault) => Err(fault),
-            None => Ok(stmts),
+            None => Ok((stmts, calls.is_other)),
         }
     }
 

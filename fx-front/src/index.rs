@@ -62,6 +62,9 @@ pub struct Index {
     pub returning_macros: BTreeSet<String>,
     /// What stands in for a `#[traceable]` function that builds a model out of closures, by its position in `fns`.
     pub builders: BTreeMap<usize, Builder>,
+    /// Why no layer was made of a closure that captures variables, by the file, line and column of the closure, or of the call
+    /// that makes it.
+    pub(crate) unconverted: BTreeMap<(String, usize, usize), String>,
     /// The functions to which there may be pointers, once that was asked.
     pointed: OnceLock<functions::Pointed>,
     /// The types with a `Drop` of their own, once that was asked.
@@ -201,7 +204,8 @@ pub struct Function {
     pub traceable: Option<TraceableOptions>,
     /// The key of the `#[traceable]` item of which it is the entry.
     pub key: Option<crate::key::Key>,
-    /// The key of a function without receiver of a `#[traceable]` impl that is of no trait.
+    /// The key of a function without receiver of a `#[traceable]` impl that is of no trait, or of a `#[traceable]` function
+    /// that makes a model.
     pub constructor: Option<crate::key::Key>,
     /// Whether code in another module of the crate can name it.
     pub is_visible: bool,
@@ -229,6 +233,18 @@ impl Index {
             known().insert(function, counted);
             counted
         })
+    }
+
+    /// Notes why no layer was made of the closure at that place of a function.
+    pub(crate) fn note_unconverted(&mut self, function: usize, span: Span, why: String) {
+        let (file, start) = (self.fns[function].file.clone(), span.start());
+        self.unconverted.insert((file, start.line, start.column), why);
+    }
+
+    /// Why no layer was made of the closure at that place of a function, where that was tried.
+    pub(crate) fn unconverted(&self, function: usize, span: Span) -> Option<String> {
+        let (file, start) = (self.fns[function].file.clone(), span.start());
+        self.unconverted.get(&(file, start.line, start.column)).cloned()
     }
 
     /// Whether the path, written in `module`, is that of a generic type of the crate, for whose parameters nothing is put in.

@@ -271,6 +271,7 @@ impl Scan<'_> {
             let (mut sig, mut block) = (method.sig.clone(), method.block.clone());
             cfg::strip(&mut block);
             canonical::canonical(&mut block, &|name| self.has_name(module, name));
+            closure_conversion::in_place(&mut block);
             associated.put_in(&mut sig, &mut block);
             let is_entry = entries.iter().any(|entry| entry.sig.ident == method.sig.ident);
             let is_constructor = options.is_some() && of_trait.is_none() && sig.receiver().is_none();
@@ -302,6 +303,9 @@ impl Scan<'_> {
         let mut block = (*item.block).clone();
         cfg::strip(&mut block);
         canonical::canonical(&mut block, &|name| self.has_name(module, name));
+        closure_conversion::in_place(&mut block);
+        let key = options.is_some().then(|| Key::of_fn(&item.sig, &item.block));
+        let (constructor, key) = if closure_conversion::makes_model(&item.sig) { (key, None) } else { (None, key) };
         self.index.fns.push(Function {
             module: module.to_owned(),
             file: file.to_owned(),
@@ -310,8 +314,8 @@ impl Scan<'_> {
             fx: FnOptions::of(&item.attrs),
             sig: item.sig.clone(),
             block,
-            constructor: None,
-            key: options.is_some().then(|| Key::of_fn(&item.sig, &item.block)),
+            constructor,
+            key,
             traceable: options,
             is_visible: !matches!(item.vis, syn::Visibility::Inherited),
             is_derived: false,

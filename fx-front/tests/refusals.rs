@@ -18,7 +18,7 @@ fn reasons(bodies: &[&str]) -> String {
             "use fx_runtime::{{Kind, Module, Tensor, nn, traceable}};
              fn recursive(xs: &Tensor, n: i64) -> Tensor {{ if n == 0 {{ xs.relu() }} else {{ recursive(xs, n - 1) }} }}
              fn count(n: &mut i64) {{}}
-             #[derive(Module)] struct Net {{ fc: nn::Linear, names: Vec<String>, any: Custom, state: std::num::NonZeroI64 }}
+             #[derive(Module)] struct Net {{ fc: nn::Linear, drop: nn::Dropout, names: Vec<String>, any: Custom, state: std::num::NonZeroI64 }}
              #[traceable] impl Net {{ fn forward(&self, xs: &Tensor, opt: Option<&Tensor>) -> Tensor {{ {body} }} }}"
         );
         let (graph, _) = traced(&source);
@@ -93,7 +93,7 @@ fn calls() {
             "self.missing(xs)",
             "crate::elsewhere::f(xs)",
             "xs.apply(&self.any)",
-            "self.fc.forward_t(xs, true)",
+            "self.drop.forward_t(xs, true)",
         ],
         expect![[r#"
             recursive(xs, 3)
@@ -112,7 +112,7 @@ fn calls() {
                 the function `crate::elsewhere::f`
             xs.apply(&self.any)
                 a module whose forward is not known
-            self.fc.forward_t(xs, true)
+            self.drop.forward_t(xs, true)
                 a layer in training
         "#]],
     );

@@ -1,15 +1,35 @@
 //! Constructors that the build script has written anew, of layers that can be frozen: the user's own call those.
 
-use fx_front::{closure_conversion::argument, handoff::Items, key::Key};
+use fx_front::{
+    closure_conversion::{argument, has_chain_closure},
+    handoff::Items,
+    key::Key,
+};
 use proc_macro2::{Ident, TokenStream};
-use quote::{ToTokens, format_ident};
-use syn::{ImplItem, ImplItemFn, ItemImpl, parse_quote};
+use quote::{ToTokens, format_ident, quote};
+use syn::{ImplItem, ImplItemFn, ItemFn, ItemImpl, Signature, parse_quote};
 
 use crate::{
-    entry::constructors,
     function,
     handoff::{self, Found},
 };
+
+/// Whether it is an impl of constructors, which needs no entry: one of them gives a chain a closure, or the build script has
+/// replaced one.
+pub(crate) fn needs_no_entry(item: &ItemImpl) -> bool {
+    let items = handoff::items().ok();
+    let is_replaced =
+        |function: &ImplItemFn| items.as_ref().is_some_and(|items| replacement(items, item, function).is_some());
+    constructors(item).any(|function| has_chain_closure(&function.block) || is_replaced(function))
+}
+
+/// The functions without receiver, which the build script may have replaced.
+fn constructors(item: &ItemImpl) -> impl Iterator<Item = &ImplItemFn> {
+    item.items.iter().filter_map(|inner| match inner {
+        ImplItem::Fn(function) if item.trait_.is_none() && function.sig.receiver().is_none() => Some(function),
+        _ => None,
+    })
+}
 
 /// The impl in which such constructors call the ones beside it, and the files in which those are; none where there are none.
 /// What was written stays as a method of another name, so that the compiler checks it and knows what it uses.
@@ -42,10 +62,36 @@ pub(crate) fn delegating(item: &ItemImpl) -> Option<(TokenStream, Vec<String>)> 
     Some((function::strip(item.to_token_stream()), files))
 }
 
+/// The free function that makes a model as a call of the one beside it, and the file in which that is.
+pub(crate) fn delegating_fn(item: &ItemFn) -> Option<(TokenStream, Vec<String>)> {
+    let ItemFn { sig, block, .. } = item;
+    let (file, other) = replacement_of(&handoff::items().ok()?, &Key::of_fn(sig, block), sig)?;
+    Some((calling(item, &Ident::new(&other, sig.ident.span()))?, vec![file]))
+}
+
+/// The function as a call of another one. What was written stays inside, so that the compiler checks it and knows what it
+/// uses.
+pub(crate) fn calling(function: &ItemFn, other: &Ident) -> Option<TokenStream> {
+    let ItemFn { attrs, vis, sig, block } = function;
+    let args = sig.inputs.iter().map(argument).collect::<Option<Vec<_>>>()?;
+    let written = Signature { ident: Ident::new("written", sig.ident.span()), ..sig.clone() };
+    Some(quote! {
+        #(#attrs)*
+        #vis #sig {
+            #[allow(dead_code)]
+            #written #block
+            #other(#(#args),*)
+        }
+    })
+}
+
 /// The generated file of the constructor, and the function in it that it is to call.
 fn replacement(items: &Items, item: &ItemImpl, function: &ImplItemFn) -> Option<(String, String)> {
-    let key = Key::of_constructor(&item.self_ty, &function.sig, &function.block);
-    match handoff::find(items, &key, function.sig.ident.span()).ok()? {
+    replacement_of(items, &Key::of_constructor(&item.self_ty, &function.sig, &function.block), &function.sig)
+}
+
+fn replacement_of(items: &Items, key: &Key, sig: &Signature) -> Option<(String, String)> {
+    match handoff::find(items, key, sig.ident.span()).ok()? {
         Found::Same(found) => Some((found.file.clone()?, found.calls.clone()?)),
         Found::Edited(_) => None,
     }

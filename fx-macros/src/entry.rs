@@ -2,7 +2,7 @@
 
 use fx_front::{
     attrs::{TraceableOptions, method},
-    closure_conversion::{has_chain_closure, returns_module},
+    closure_conversion::{makes_model, returns_module},
     diag::Code,
     key::Key,
     report::Faults,
@@ -10,6 +10,8 @@ use fx_front::{
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 use syn::{FnArg, ImplItem, ImplItemFn, Item, ItemImpl, Signature};
+
+use crate::constructors;
 
 /// The function to trace.
 pub(crate) struct Entry<'a> {
@@ -32,6 +34,7 @@ impl<'a> Entry<'a> {
                 faults.push(Code::NotTraceable, &item.sig.ident, "`#[traceable]` stands on a method", &help);
                 return Vec::new();
             }
+            Item::Fn(item) if makes_model(&item.sig) => Vec::new(),
             Item::Fn(item) => {
                 let key = Key::of_fn(&item.sig, &item.block);
                 vec![Entry { key, sig: &item.sig, block: &item.block }]
@@ -50,7 +53,7 @@ impl<'a> Entry<'a> {
 
 fn of_impl<'a>(item: &'a ItemImpl, options: &TraceableOptions, faults: &mut Faults) -> Vec<Entry<'a>> {
     let entries = options.entry_fns(item);
-    if options.entry.is_empty() && entries.is_empty() && !constructs(item) {
+    if options.entry.is_empty() && entries.is_empty() && !constructors::needs_no_entry(item) {
         no_entry(item, "`forward` or `forward_t`", item.self_ty.to_token_stream(), faults);
     }
     for name in options.entry.iter().filter(|name| method(item, &name.value()).is_none()) {
@@ -61,19 +64,6 @@ fn of_impl<'a>(item: &'a ItemImpl, options: &TraceableOptions, faults: &mut Faul
         Entry { key, sig: &method.sig, block: &method.block }
     };
     entries.into_iter().map(entry).collect()
-}
-
-/// The functions without receiver, which the build script may have replaced.
-pub(crate) fn constructors(item: &ItemImpl) -> impl Iterator<Item = &ImplItemFn> {
-    item.items.iter().filter_map(|inner| match inner {
-        ImplItem::Fn(function) if item.trait_.is_none() && function.sig.receiver().is_none() => Some(function),
-        _ => None,
-    })
-}
-
-/// Whether it is an impl of constructors, which needs no entry: one that gives a chain a closure.
-fn constructs(item: &ItemImpl) -> bool {
-    constructors(item).any(|function| has_chain_closure(&function.block))
 }
 
 fn no_entry(item: &ItemImpl, wanted: &str, at: TokenStream, faults: &mut Faults) {

@@ -2,7 +2,6 @@
 
 use fx_front::{
     attrs::TraceableOptions,
-    closure_conversion::argument,
     diag::Code,
     handoff::Item,
     key::leaves,
@@ -57,6 +56,9 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
     let item = if whole { delegating(&parsed, &entries).unwrap_or(item) } else { item };
     let (item, constructed) = match &parsed {
         syn::Item::Impl(parsed) if faults.is_empty() => constructors::delegating(parsed).unwrap_or((item, Vec::new())),
+        syn::Item::Fn(parsed) if entries.is_empty() && faults.is_empty() => {
+            constructors::delegating_fn(parsed).unwrap_or((item, Vec::new()))
+        }
         _ => (item, Vec::new()),
     };
     let constructed = constructed.iter().map(|file| include(file));
@@ -64,24 +66,13 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
     quote!(#item #(#files)* #stand_in #faults)
 }
 
-/// A function that makes a chain of layers as a call of the one that makes the same of layers that can be frozen. What was
-/// written stays inside, so that the compiler checks it and knows what it uses.
+/// A function that makes a chain of layers as a call of the one that makes the same of layers that can be frozen.
 fn delegating(item: &syn::Item, entries: &[Entry]) -> Option<TokenStream> {
     let (syn::Item::Fn(function), [entry]) = (item, entries) else { return None };
     let items = handoff::items().ok()?;
     let Found::Same(found) = handoff::find(&items, &entry.key, entry.sig.ident.span()).ok()? else { return None };
     let other = Ident::new(found.calls.as_deref()?, entry.sig.ident.span());
-    let syn::ItemFn { attrs, vis, sig, block } = function;
-    let args = sig.inputs.iter().map(argument).collect::<Option<Vec<_>>>()?;
-    let written = Signature { ident: Ident::new("written", sig.ident.span()), ..sig.clone() };
-    Some(quote! {
-        #(#attrs)*
-        #vis #sig {
-            #[allow(dead_code)]
-            #written #block
-            #other(#(#args),*)
-        }
-    })
+    constructors::calling(function, &other)
 }
 
 /// Returns whether none of its type's other items was expanded before it, so that what stands for the type stands here.

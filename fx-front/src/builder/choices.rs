@@ -12,7 +12,7 @@ pub(super) fn added(old: &[Layer], new: &[Layer]) -> Option<Vec<Layer>> {
 pub(super) fn some_times(mut old: Vec<Layer>, added: Vec<Layer>, wrap: fn(Vec<Layer>) -> Layer) -> Vec<Layer> {
     let one = match added.as_slice() {
         [Layer::Repeat(inner)] if inner.len() == 1 => inner[0].clone(),
-        [first @ Layer::Module(_), rest @ ..] if rest.iter().all(|layer| layer == first) => first.clone(),
+        [first @ Layer::Module(..), rest @ ..] if rest.iter().all(|layer| layer == first) => first.clone(),
         _ => {
             old.push(wrap(added));
             return old;

@@ -72,7 +72,7 @@ impl Reader<'_> {
             return None;
         }
         let body = &self.index.fns[id].block;
-        let reader = Reader::of(self.index, id, &self.within);
+        let reader = self.of_called(id);
         match body.stmts.last()? {
             syn::Stmt::Expr(last, None) => reader.elements(super::syntax::ok_argument(last), body, fuel),
             _ => None,

@@ -3,6 +3,7 @@
 use fx_ir::LayerRow;
 
 use super::read::Reader;
+use crate::closure_conversion::returns_opaque;
 use crate::index::{Name, Resolved, Ty};
 use crate::syntax::path_text;
 
@@ -113,10 +114,24 @@ impl<'a> Reader<'a> {
 
     fn returned(&self, id: usize) -> Option<Ty> {
         let function = &self.index.fns[id];
+        if returns_opaque(&function.sig) {
+            return self.opened(id, Reader::made_by);
+        }
         let syn::ReturnType::Type(_, written) = &function.sig.output else { return None };
         match self.index.ty(&function.module, function.owner.as_ref(), written) {
             Ty::Result(inner) => known(*inner),
             ty => known(ty),
+        }
+    }
+
+    /// What is read of the expression that a function of the crate ends in.
+    pub(super) fn opened<T>(&self, id: usize, read: impl FnOnce(&Reader<'a>, &'a syn::Expr) -> Option<T>) -> Option<T> {
+        if self.within.contains(&id) {
+            return None;
+        }
+        match self.index.fns[id].block.stmts.last()? {
+            syn::Stmt::Expr(tail, None) => read(&self.of_called(id), tail),
+            _ => None,
         }
     }
 

@@ -1,16 +1,17 @@
 //! Builder expressions of one function, as chains of layers.
 
+use fx_ir::LayerRow;
 use fx_ir::catalog::ChainMethod;
-use fx_ir::{LayerRow, layers};
 use std::collections::BTreeMap;
 
 use super::{
     Layer,
     choices::{added, distributed, either, some_times},
-    made::own_names,
     syntax::{diverges, is_none, is_pointer, is_some_call, ok_argument, pattern_name, text},
+    unread::SharedNotes,
     variables::{known_of_variables, of_variables},
 };
+use crate::closure_conversion::returns_opaque;
 use crate::index::{Index, Name, Resolved, Ty};
 use crate::syntax::path_text;
 
@@ -28,6 +29,10 @@ pub(super) struct Reader<'a> {
     pub(super) kinds: BTreeMap<String, &'static str>,
     /// Its closures, by name: `let conv = |p, i, o| nn::conv2d(..)`.
     pub(super) closures: BTreeMap<String, syn::ExprClosure>,
+    /// The function, by its position in [`Index::fns`].
+    pub(super) id: usize,
+    /// What could not be read.
+    pub(super) notes: SharedNotes,
     /// The functions that are being read, by their positions: one that calls itself builds no chain of a known form.
     pub(super) within: Vec<usize>,
 }
@@ -49,11 +54,16 @@ impl<'a> Reader<'a> {
             syn::Expr::Closure(closure) => Some(closure.clone()),
             _ => None,
         });
-        let mut reader =
-            Reader { index, module, owner, locals, made: BTreeMap::new(), kinds: BTreeMap::new(), closures, within };
+        let (made, kinds, notes) = (BTreeMap::new(), BTreeMap::new(), SharedNotes::default());
+        let mut reader = Reader { index, module, owner, locals, made, kinds, closures, id, notes, within };
         reader.kinds = known_of_variables(&function.block, |init| reader.kind(init, 8));
         reader.made = of_variables(&function.block, |init| reader.made_by(init));
         reader
+    }
+
+    /// The reader of a function that this one calls.
+    pub(super) fn of_called(&self, id: usize) -> Reader<'a> {
+        Reader { notes: self.notes.clone(), ..Reader::of(self.index, id, &self.within) }
     }
 
     /// The chains that the local variables of a function hold at its end.
@@ -72,13 +82,14 @@ impl<'a> Reader<'a> {
             match stmt {
                 syn::Stmt::Local(local) => {
                     let (Some(name), Some(init)) = (pattern_name(&local.pat), &local.init) else { continue };
-                    let chain = self.chain(&init.expr, chains, 8);
+                    let chain = self.noting(&name, || self.chain(&init.expr, chains, 8));
                     chains.insert(name, chain);
                 }
                 syn::Stmt::Expr(syn::Expr::Assign(assign), _) => {
                     let syn::Expr::Path(path) = &*assign.left else { continue };
-                    let chain = self.chain(&assign.right, chains, 8);
-                    chains.insert(path_text(&path.path), chain);
+                    let name = path_text(&path.path);
+                    let chain = self.noting(&name, || self.chain(&assign.right, chains, 8));
+                    chains.insert(name, chain);
                 }
                 syn::Stmt::Expr(syn::Expr::ForLoop(each), _) => self.some_times(&each.body, chains, Layer::Repeat),
                 syn::Stmt::Expr(syn::Expr::If(branch), _) => match &branch.else_branch {
@@ -129,20 +140,25 @@ impl<'a> Reader<'a> {
             syn::Expr::MethodCall(call) if call.method == "fold" => self.folded(call, chains, fuel),
             syn::Expr::MethodCall(call) => {
                 let mut chain = self.chain(&call.receiver, chains, fuel)?;
-                let arg = call.args.first()?;
-                match ChainMethod::of_name(&call.method.to_string())? {
-                    ChainMethod::Add => chain.push(self.layer(arg, chains, fuel)?),
-                    ChainMethod::AddFn | ChainMethod::AddFnT => {
-                        chain.push(self.closure(arg, crate::syntax::call_position(&call.method))?);
-                    }
-                    // As it is written for a function that builds a model out of closures.
-                    ChainMethod::AddFnAt | ChainMethod::AddFnTAt => {
-                        chain.push(self.closure(call.args.get(1)?, text(arg)?)?);
-                    }
-                }
+                let Some(layer) = self.added(call, chains, fuel) else {
+                    self.note(call.args.first().unwrap_or(expr));
+                    return None;
+                };
+                chain.push(layer);
                 Some(chain)
             }
             _ => None,
+        }
+    }
+
+    /// What the method adds to a chain.
+    fn added(&self, call: &syn::ExprMethodCall, chains: &Chains, fuel: u32) -> Option<Layer> {
+        let arg = call.args.first()?;
+        match ChainMethod::of_name(&call.method.to_string())? {
+            ChainMethod::Add => self.layer(arg, chains, fuel),
+            ChainMethod::AddFn | ChainMethod::AddFnT => self.closure(arg, crate::syntax::call_position(&call.method)),
+            // As it is written for a function that builds a model out of closures.
+            ChainMethod::AddFnAt | ChainMethod::AddFnTAt => self.closure(call.args.get(1)?, text(arg)?),
         }
     }
 
@@ -158,64 +174,18 @@ impl<'a> Reader<'a> {
 
     /// One layer that is added: a chain of its own, or a module.
     fn layer(&self, arg: &syn::Expr, chains: &Chains, fuel: u32) -> Option<Layer> {
+        self.trying(|| self.layer_of(arg, chains, fuel))
+    }
+
+    fn layer_of(&self, arg: &syn::Expr, chains: &Chains, fuel: u32) -> Option<Layer> {
         if let Some(layers) = self.chain(arg, chains, fuel) {
             return Some(Layer::Chain(self.kind(arg, fuel)?, layers));
         }
         // Where such a closure is added, a live chain does not say.
         match self.function_layer(arg) {
             Some(closure) => self.closure(closure, String::new()),
-            None => self.made_by(arg).map(Layer::Module).or_else(|| self.made_closure(arg)),
+            None => self.made_by(arg).map(|made| Layer::Module(made, None)).or_else(|| self.made_closure(arg)),
         }
-    }
-
-    /// What a function of the crate makes that returns a `Func` or a `FuncT`: its closure, where that means the same in
-    /// every module, or a layer whose inside is not known.
-    fn made_closure(&self, arg: &syn::Expr) -> Option<Layer> {
-        let syn::Expr::Call(call) = arg else { return None };
-        let syn::Expr::Path(path) = &*call.func else { return None };
-        let Resolved::Item(_, _, Name::Fn(id)) = self.index.resolve(self.module, &path_text(&path.path)) else {
-            return None;
-        };
-        let function = &self.index.fns[id];
-        if !returns_closure(&function.sig) {
-            return None;
-        }
-        let inside = Reader::of(self.index, id, &self.within);
-        let made = match function.block.stmts.as_slice() {
-            [syn::Stmt::Expr(tail, None)] => {
-                inside.function_layer(tail).and_then(|held| inside.closure(held, String::new()))
-            }
-            _ => None,
-        };
-        let means_the_same = |layer: &Layer| matches!(layer, Layer::Closure(closure, _) if function.module == self.module || names_nothing(closure));
-        Some(made.filter(means_the_same).unwrap_or_else(|| Layer::Module(Ty::Leaf(layers::CLOSURE.name))))
-    }
-
-    /// The closure of `nn::func(|xs| ..)` and of `nn::func_t(..)`.
-    fn function_layer<'e>(&self, arg: &'e syn::Expr) -> Option<&'e syn::Expr> {
-        let syn::Expr::Call(call) = arg else { return None };
-        let syn::Expr::Path(path) = &*call.func else { return None };
-        match self.index.resolve(self.module, &path_text(&path.path)) {
-            Resolved::External(full) if full.ends_with("nn::func") || full.ends_with("nn::func_t") => call.args.first(),
-            _ => None,
-        }
-    }
-
-    /// A closure, or a function of one argument, that is added at that place. One that captures something is a layer
-    /// whose inside is not known.
-    pub(super) fn closure(&self, arg: &syn::Expr, place: String) -> Option<Layer> {
-        let closure: syn::ExprClosure = match arg {
-            syn::Expr::Closure(closure) => closure.clone(),
-            syn::Expr::Path(path) => syn::parse_quote_spanned!(syn::spanned::Spanned::span(path)=> |xs| #path(xs)),
-            _ => return None,
-        };
-        let captured = crate::closure_conversion::captures::rewritten(&closure, &self.locals);
-        let is_closed = captured.is_ok_and(|(_, names)| names.is_empty());
-        Some(if is_closed {
-            Layer::Closure(Box::new(closure), place)
-        } else {
-            Layer::Module(Ty::Leaf(layers::CLOSURE.name))
-        })
     }
 
     /// The type of the chain that an expression makes.
@@ -234,6 +204,11 @@ impl<'a> Reader<'a> {
                 let text = path_text(&path.path);
                 if let Some((inside, body)) = self.inside(&text) {
                     return inside.kind(body, fuel);
+                }
+                if let Resolved::Item(_, _, Name::Fn(id)) = self.index.resolve(self.module, &text)
+                    && returns_opaque(&self.index.fns[id].sig)
+                {
+                    return self.opened(id, |inside, tail| inside.kind(tail, fuel));
                 }
                 if let Some(row) = LayerRow::of_constructor(text.rsplit("::").next()?).filter(|row| row.is_chain) {
                     return Some(row.name);
@@ -284,37 +259,13 @@ impl<'a> Reader<'a> {
         }
         let id = self.index.builders.get(&id).and_then(|builder| builder.chain).unwrap_or(id);
         let function = &self.index.fns[id];
-        let reader = Reader::of(self.index, id, &self.within);
+        let reader = self.of_called(id);
         let chains = reader.lets(&function.block);
         match function.block.stmts.last()? {
             syn::Stmt::Expr(expr, None) => reader.chain(ok_argument(expr), &chains, fuel),
             _ => None,
         }
     }
-}
-
-/// Whether the function returns an `nn::Func` or an `nn::FuncT`.
-fn returns_closure(sig: &syn::Signature) -> bool {
-    let syn::ReturnType::Type(_, ty) = &sig.output else { return false };
-    let syn::Type::Path(path) = &**ty else { return false };
-    path.path.segments.last().is_some_and(|last| last.ident == "Func" || last.ident == "FuncT")
-}
-
-/// Whether the closure names nothing but its own variables.
-fn names_nothing(closure: &syn::ExprClosure) -> bool {
-    struct Find(Vec<String>, bool);
-    impl<'ast> syn::visit::Visit<'ast> for Find {
-        fn visit_path(&mut self, path: &'ast syn::Path) {
-            self.1 &= path.get_ident().is_some_and(|name| self.0.contains(&name.to_string()));
-        }
-        fn visit_macro(&mut self, _: &'ast syn::Macro) {
-            self.1 = false;
-        }
-    }
-    let inner = crate::pattern::bound_in(&closure.body);
-    let mut find = Find([own_names(closure), inner].concat(), true);
-    syn::visit::Visit::visit_expr(&mut find, &closure.body);
-    find.1
 }
 
 /// A chain that is written to in a way that is not read here is not known any more.

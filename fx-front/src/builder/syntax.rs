@@ -40,6 +40,18 @@ pub(super) fn text(arg: &syn::Expr) -> Option<String> {
     }
 }
 
+/// The variable on which methods are called one after the other.
+pub(super) fn root_variable(expr: &syn::Expr) -> Option<String> {
+    match expr {
+        syn::Expr::MethodCall(call) => root_variable(&call.receiver),
+        syn::Expr::Paren(inner) => root_variable(&inner.expr),
+        syn::Expr::Try(inner) => root_variable(&inner.expr),
+        syn::Expr::Call(call) if is_some_call(call) || is_pointer(call) => root_variable(&call.args[0]),
+        syn::Expr::Path(path) => path.path.get_ident().map(ToString::to_string),
+        _ => None,
+    }
+}
+
 pub(super) fn pattern_name(pat: &syn::Pat) -> Option<String> {
     match pat {
         syn::Pat::Ident(ident) => Some(ident.ident.to_string()),

@@ -4,9 +4,11 @@ use fx_ir::catalog::ChainMethod;
 use quote::format_ident;
 use syn::{parse_quote, visit_mut::VisitMut};
 
-use super::{Lowering, Site, infer::Locals, returns_module};
-use crate::index::{Name, Resolved};
-use crate::syntax::path_text;
+use super::{
+    Lowering, Site,
+    constructors::{Use, use_of},
+    locals::{Locals, declare},
+};
 
 pub(super) struct Calls<'l, 'a, 's> {
     pub(super) lowering: &'l mut Lowering<'a>,
@@ -14,6 +16,8 @@ pub(super) struct Calls<'l, 'a, 's> {
     /// The variables in scope.
     pub(super) locals: Locals,
     pub(super) fault: Option<String>,
+    /// Whether anything is made of other layers.
+    pub(super) is_other: bool,
 }
 
 impl Calls<'_, '_, '_> {
@@ -24,6 +28,11 @@ impl Calls<'_, '_, '_> {
             let Some(stmt) = done.last_mut() else { return };
             let written = stmt.clone();
             self.visit_stmt_mut(stmt);
+            if let (syn::Stmt::Local(local), syn::Stmt::Local(syn::Local { init: Some(init), .. })) = (&written, stmt)
+                && let (Use::Layer, syn::Expr::Call(call)) = (use_of(local, rest), &mut *init.expr)
+            {
+                self.replace(call, Use::Layer);
+            }
             if let syn::Stmt::Local(local) = &written {
                 self.lowering.declare_local(self.site, local, rest, &mut self.locals);
             }
@@ -39,6 +48,34 @@ impl Calls<'_, '_, '_> {
         run(self);
         self.locals = outer;
     }
+
+    /// A call of a builder function as one of what that is lowered to.
+    fn replace(&mut self, call: &mut syn::ExprCall, as_what: Use) {
+        let Some(id) = self.lowering.builder_called(self.site, call) else { return };
+        match self.lowering.called(id, self.site, as_what) {
+            Ok(Some(made)) => {
+                let here = format!("{}::", self.site.module);
+                let short = made.call.strip_prefix(&here).unwrap_or(&made.call);
+                if let Ok(path) = syn::parse_str(short) {
+                    self.is_other = true;
+                    *call.func = syn::Expr::Path(path);
+                }
+            }
+            Ok(None) => {}
+            Err(reason) => self.fault = Some(reason),
+        }
+    }
+
+    /// The body of a closure, of whose parameters one has a known position and type.
+    fn closure(&mut self, closure: &mut syn::ExprClosure, known: Option<&(usize, syn::Type)>) {
+        let names: Vec<String> = closure.inputs.iter().flat_map(crate::pattern::bound).collect();
+        self.within(&names, |calls| {
+            if let Some((pat, ty)) = known.and_then(|(at, ty)| Some((closure.inputs.iter().nth(*at)?, ty))) {
+                declare(pat, Some(ty), &mut calls.locals);
+            }
+            calls.visit_expr_mut(&mut closure.body);
+        });
+    }
 }
 
 impl VisitMut for Calls<'_, '_, '_> {
@@ -48,12 +85,14 @@ impl VisitMut for Calls<'_, '_, '_> {
 
     fn visit_expr_for_loop_mut(&mut self, each: &mut syn::ExprForLoop) {
         self.visit_expr_mut(&mut each.expr);
-        self.within(&crate::pattern::bound(&each.pat), |calls| calls.visit_block_mut(&mut each.body));
+        self.within(&[], |calls| {
+            calls.lowering.declare_element(calls.site, &each.pat, &each.expr, &mut calls.locals);
+            calls.visit_block_mut(&mut each.body);
+        });
     }
 
     fn visit_expr_closure_mut(&mut self, closure: &mut syn::ExprClosure) {
-        let names: Vec<String> = closure.inputs.iter().flat_map(crate::pattern::bound).collect();
-        self.within(&names, |calls| calls.visit_expr_mut(&mut closure.body));
+        self.closure(closure, None);
     }
 
     fn visit_arm_mut(&mut self, arm: &mut syn::Arm) {
@@ -76,13 +115,25 @@ impl VisitMut for Calls<'_, '_, '_> {
 
     /// A closure in a chain keeps the place at which the user added it; one that captures variables becomes a struct.
     fn visit_expr_method_call_mut(&mut self, call: &mut syn::ExprMethodCall) {
-        syn::visit_mut::visit_expr_method_call_mut(self, call);
+        let element = self.lowering.element_param(self.site, call, &self.locals);
+        self.visit_expr_mut(&mut call.receiver);
+        for arg in &mut call.args {
+            match arg {
+                syn::Expr::Closure(closure) => self.closure(closure, element.as_ref()),
+                other => self.visit_expr_mut(other),
+            }
+        }
         if let Some(layer) = self.lowering.capturing_layer(self.site, call, &self.locals) {
             call.method = format_ident!("{}", ChainMethod::Add.name(), span = call.method.span());
             call.args = [layer].into_iter().collect();
+            self.is_other = true;
             return;
         }
-        let with_place = ChainMethod::of_name(&call.method.to_string()).and_then(ChainMethod::with_place);
+        let method = ChainMethod::of_name(&call.method.to_string());
+        if let (Some(ChainMethod::Add), Some(syn::Expr::Call(made))) = (method, call.args.first_mut()) {
+            self.replace(made, Use::Layer);
+        }
+        let with_place = method.and_then(ChainMethod::with_place);
         if let (Some(method), 1) = (with_place, call.args.len()) {
             let place = crate::syntax::call_position(&call.method);
             call.method = format_ident!("{}", method.name(), span = call.method.span());
@@ -92,22 +143,6 @@ impl VisitMut for Calls<'_, '_, '_> {
 
     fn visit_expr_call_mut(&mut self, call: &mut syn::ExprCall) {
         syn::visit_mut::visit_expr_call_mut(self, call);
-        let syn::Expr::Path(path) = &*call.func else { return };
-        let resolved = self.lowering.index.resolve(&self.site.module, &path_text(&path.path));
-        let Resolved::Item(_, _, Name::Fn(id)) = resolved else { return };
-        if !returns_module(&self.lowering.index.fns[id].sig) {
-            return;
-        }
-        match self.lowering.called(id, self.site) {
-            Ok(Some(made)) => {
-                let here = format!("{}::", self.site.module);
-                let short = made.call.strip_prefix(&here).unwrap_or(&made.call);
-                if let Ok(path) = syn::parse_str(short) {
-                    *call.func = syn::Expr::Path(path);
-                }
-            }
-            Ok(None) => {}
-            Err(reason) => self.fault = Some(reason),
-        }
+        self.replace(call, Use::Value);
     }
 }

@@ -1,41 +1,78 @@
 //! Closures that a chain is given and that capture variables: each becomes a layer, of a struct of its own.
 
 use fx_ir::catalog::ChainMethod;
-use quote::{format_ident, quote};
+use quote::{ToTokens, format_ident, quote};
 use syn::{parse_quote, visit_mut::VisitMut};
 
 use super::{
-    Lowering, Site, captures, infer,
+    Lowering, Result, Site, captures,
+    locals::Locals,
     source::{forward_sig, struct_source},
+    type_facts::is_complete,
 };
 use crate::syntax::mentions;
 
 impl Lowering<'_> {
     /// The layer of `seq.add_fn_t(move |xs, train| xs.dropout(p, train))`, as `SeqClosure { p }`; nothing where the
-    /// closure captures nothing, or a variable whose type is not certain.
+    /// closure captures nothing, or where no layer can be made of it, whose reason is noted.
     pub(super) fn capturing_layer(
         &mut self,
         site: &Site<'_>,
         call: &syn::ExprMethodCall,
-        locals: &infer::Locals,
+        locals: &Locals,
     ) -> Option<syn::Expr> {
+        self.note_variable(site, call, locals);
         let (closure, entry) = self.added_closure(site, call)?;
+        match self.captured(site, closure, locals) {
+            Ok(captured) => self.closure_layer(site, entry, captured?),
+            Err(why) => {
+                self.index.note_unconverted(site.id, closure.or1_token.span, why);
+                None
+            }
+        }
+    }
+
+    /// Notes that the chain is given a closure by a variable.
+    fn note_variable(&mut self, site: &Site<'_>, call: &syn::ExprMethodCall, locals: &Locals) {
+        let method = ChainMethod::of_name(&call.method.to_string());
+        if let (Some(ChainMethod::AddFn | ChainMethod::AddFnT), Some(syn::Expr::Path(path))) =
+            (method, call.args.first())
+            && let Some(name) = path.path.get_ident().filter(|name| locals.names().contains(&name.to_string()))
+        {
+            let elsewhere = "a name that it mentions is another variable there";
+            let why = format!("it stands in the variable `{name}`, which is not used by chains alone, or {elsewhere}");
+            self.index.note_unconverted(site.id, name.span(), why);
+        }
+    }
+
+    /// What the closure captures, and its code with that as fields of `self`; nothing where it captures nothing.
+    fn captured(&mut self, site: &Site<'_>, closure: &syn::ExprClosure, locals: &Locals) -> Result<Option<Captured>> {
+        let in_macro = |name: String| format!("it captures `{name}` in a macro");
+        let (_, names) = captures::rewritten(closure, &locals.names()).map_err(in_macro)?;
+        if names.is_empty() {
+            return Ok(None);
+        }
         // The struct is another `Self`.
         if mentions(&closure.body, &format_ident!("Self")) {
-            return None;
+            return Err("it names `Self`".to_owned());
         }
         let (closure, parts) = self.with_parts(site, closure, locals)?;
-        let (body, captured) = captures::rewritten(&closure, &locals.names()).ok()?;
-        let typed = captured.iter().map(|name| {
-            let ty = locals.ty(name).filter(infer::is_complete)?;
+        let (body, captured) = captures::rewritten(&closure, &locals.names()).map_err(in_macro)?;
+        let mut fields: Vec<Part> = Vec::new();
+        for name in captured {
+            let Some(ty) = locals.ty(&name).filter(is_complete) else {
+                return Err(format!("the type of `{name}` is not known"));
+            };
             let name = format_ident!("{name}");
-            Some((name.clone(), ty, parse_quote!(#name)))
-        });
-        let mut captured: Vec<(syn::Ident, syn::Type, syn::Expr)> = typed.collect::<Option<_>>()?;
-        captured.extend(parts);
-        if captured.is_empty() {
-            return None;
+            fields.push((name.clone(), ty, parse_quote!(#name)));
         }
+        fields.extend(parts);
+        Ok(Some(Captured { closure, body, fields }))
+    }
+
+    /// The struct of a closure that captures these.
+    fn closure_layer(&mut self, site: &Site<'_>, entry: &str, captured: Captured) -> Option<syn::Expr> {
+        let Captured { closure, body, fields: captured } = captured;
         let fields: Vec<(syn::Ident, syn::Type)> =
             captured.iter().map(|(name, ty, _)| (name.clone(), ty.clone())).collect();
         let maker =
@@ -77,10 +114,10 @@ impl Lowering<'_> {
         &mut self,
         site: &Site<'_>,
         closure: &syn::ExprClosure,
-        locals: &infer::Locals,
-    ) -> Option<(syn::ExprClosure, Vec<Part>)> {
+        locals: &Locals,
+    ) -> Result<(syn::ExprClosure, Vec<Part>)> {
         let (mut closure, mut parts) = (closure.clone(), Vec::new());
-        let (_, captured) = captures::rewritten(&closure, &locals.names()).ok()?;
+        let (_, captured) = captures::rewritten(&closure, &locals.names())?;
         for name in captured {
             let variable = format_ident!("{name}");
             let mut read = FieldReads { variable: &variable, found: Vec::new() };
@@ -91,16 +128,27 @@ impl Lowering<'_> {
                 continue;
             }
             for (field, value) in read.found {
-                let ty = self.infer(site, &value, locals)?;
-                let name =
-                    if let syn::Type::Path(path) = &ty { path.path.get_ident().map(ToString::to_string) } else { None };
-                name.filter(|name| fx_ir::scalar::is_scalar(name))?;
+                let number = self.infer(site, &value, locals).filter(is_number);
+                let read = value.to_token_stream().to_string().replace(' ', "");
+                let ty = number.ok_or_else(|| format!("`{read}` is not known to be a number"))?;
                 parts.push((field, ty, value));
             }
             *closure.body = body;
         }
-        Some((closure, parts))
+        Ok((closure, parts))
     }
+}
+
+/// A closure, its code with what it captures as fields of `self`, and those fields.
+struct Captured {
+    closure: syn::ExprClosure,
+    body: syn::Expr,
+    fields: Vec<Part>,
+}
+
+fn is_number(ty: &syn::Type) -> bool {
+    matches!(ty, syn::Type::Path(path)
+        if path.path.get_ident().is_some_and(|name| fx_ir::scalar::is_scalar(&name.to_string())))
 }
 
 /// A field of a closure's struct, its type, and what it is made from.

@@ -4,7 +4,7 @@ use proc_macro2::{Ident, Span};
 use quote::{format_ident, quote};
 use syn::{parse_quote, parse_quote_spanned};
 
-use super::{Lowering, Made, Result, Site, infer, kinds::returns_chain};
+use super::{Lowering, Made, Result, Site, kinds::returns_chain, locals::Locals};
 use crate::index::{Name, Ty};
 
 impl Lowering<'_> {
@@ -14,14 +14,14 @@ impl Lowering<'_> {
         site: &Site<'_>,
         block: &syn::Block,
         tail: &syn::Expr,
-        locals: &infer::Locals,
+        locals: &Locals,
     ) -> Result<Made> {
         let Some(ty) = self.infer(site, tail, locals) else {
             let why = self.reason.take().unwrap_or_else(|| "what it returns is not known".to_owned());
             return Err(why);
         };
         let known = self.index.ty(&site.module, None, &ty);
-        let stmts = self.lowered_stmts(site, &block.stmts)?;
+        let (stmts, _) = self.lowered_stmts(site, &block.stmts)?;
         let block: syn::Block = parse_quote!({ #(#stmts)* });
         match known {
             Ty::Struct(id) if self.made.values().any(|made| made.structure == Some(id)) => {

@@ -3,130 +3,27 @@
 use fx_ir::LayerRow;
 use fx_ir::host::methods::{Receiver, method};
 use quote::ToTokens;
-use syn::{Expr, Type, parse_quote};
+use syn::{Expr, Type, parse_quote, spanned::Spanned};
 
-pub(super) use super::type_facts::is_complete;
-use super::type_facts::{held, is_bare_number, is_new_list, is_tensor, literal, named, tensor_result};
-use super::{Lowering, Site, returns_module};
+use super::locals::Locals;
+use super::type_facts::{held, is_bare_number, is_complete, is_tensor, listed, literal, tensor_result, unreferenced};
+use super::{Lowering, Site, constructors::Use, returns_module};
 use crate::index::{Name, Resolved, Ty};
 use crate::syntax::yields_bool;
 use crate::syntax::{comma_operands, path_text};
 use fx_ir::catalog::{ChainMethod, PathMethod};
 
-/// The variables of a function in the order of their declaration, with their types where those are known.
-#[derive(Clone, Default)]
-pub(super) struct Locals(Vec<(String, Option<Type>)>);
-
-impl Locals {
-    pub(super) fn declare(&mut self, name: &str, ty: Option<Type>) {
-        self.0.retain(|(known, _)| known != name);
-        self.0.push((name.to_owned(), ty));
-    }
-
-    pub(super) fn names(&self) -> Vec<String> {
-        self.0.iter().map(|(name, _)| name.clone()).collect()
-    }
-
-    pub(super) fn ty(&self, name: &str) -> Option<Type> {
-        self.0.iter().find(|(known, _)| known == name).and_then(|(_, ty)| ty.clone())
-    }
-}
-
-/// Declares what a pattern binds to a value of this type.
-fn declare(pat: &syn::Pat, ty: Option<&Type>, locals: &mut Locals) {
-    match (pat, ty) {
-        (syn::Pat::Ident(one), ty) if one.subpat.is_none() => locals.declare(&one.ident.to_string(), ty.cloned()),
-        (syn::Pat::Tuple(parts), Some(Type::Tuple(types))) if parts.elems.len() == types.elems.len() => {
-            parts.elems.iter().zip(&types.elems).for_each(|(part, ty)| declare(part, Some(ty), locals));
-        }
-        _ => crate::pattern::bound(pat).into_iter().for_each(|name| locals.declare(&name, None)),
-    }
-}
-
 impl Lowering<'_> {
-    /// The variables at the end of a function's statements.
-    pub(super) fn locals(&mut self, site: &Site<'_>, stmts: &[syn::Stmt]) -> Locals {
-        let mut locals = Locals::default();
-        for input in &site.sig.inputs {
-            let syn::FnArg::Typed(typed) = input else { continue };
-            declare(&typed.pat, Some(&typed.ty), &mut locals);
-        }
-        for (at, stmt) in stmts.iter().enumerate() {
-            if let syn::Stmt::Local(local) = stmt {
-                self.declare_local(site, local, &stmts[at + 1..], &mut locals);
-            }
-        }
-        locals
-    }
-
-    /// Declares what a `let` binds, before the statements of `rest`.
-    pub(super) fn declare_local(
-        &mut self,
-        site: &Site<'_>,
-        local: &syn::Local,
-        rest: &[syn::Stmt],
-        locals: &mut Locals,
-    ) {
-        let (pat, written) = match &local.pat {
-            syn::Pat::Type(typed) => (&*typed.pat, Some((*typed.ty).clone())),
-            other => (other, None),
-        };
-        let init = local.init.as_ref().map(|init| &*init.expr);
-        let mut ty = written.filter(is_complete).or_else(|| self.infer(site, init?, locals));
-        if let (None, syn::Pat::Ident(name), Some(init)) = (&ty, pat, init)
-            && is_new_list(init)
-        {
-            let element = self.appended(site, &name.ident.to_string(), rest, &mut locals.clone());
-            ty = element.map(|element| parse_quote!(Vec<#element>));
-        }
-        declare(pat, ty.as_ref(), locals);
-    }
-
-    /// The type of what these statements append to the list of that name.
-    fn appended(&mut self, site: &Site<'_>, list: &str, stmts: &[syn::Stmt], locals: &mut Locals) -> Option<Type> {
-        for (at, stmt) in stmts.iter().enumerate() {
-            match stmt {
-                syn::Stmt::Local(local) => self.declare_local(site, local, &stmts[at + 1..], locals),
-                syn::Stmt::Expr(expr, _) => {
-                    let found = self.appended_by(site, list, expr, locals);
-                    if found.is_some() {
-                        return found;
-                    }
-                }
-                _ => {}
-            }
-        }
-        None
-    }
-
-    fn appended_by(&mut self, site: &Site<'_>, list: &str, expr: &Expr, locals: &Locals) -> Option<Type> {
-        let mut inner = locals.clone();
-        match expr {
-            Expr::MethodCall(call) if call.method == "push" && named(&call.receiver, list) => {
-                self.infer(site, call.args.first()?, locals)
-            }
-            Expr::ForLoop(each) => {
-                declare(&each.pat, None, &mut inner);
-                self.appended(site, list, &each.body.stmts, &mut inner)
-            }
-            Expr::While(each) => self.appended(site, list, &each.body.stmts, &mut inner),
-            Expr::Loop(each) => self.appended(site, list, &each.body.stmts, &mut inner),
-            Expr::Block(block) => self.appended(site, list, &block.block.stmts, &mut inner),
-            Expr::If(branch) => {
-                let found = self.appended(site, list, &branch.then_branch.stmts, &mut inner);
-                found.or_else(|| self.appended_by(site, list, &branch.else_branch.as_ref()?.1, locals))
-            }
-            _ => None,
-        }
-    }
-
     /// The type of an expression; `None` unless it is certain.
     pub(super) fn infer(&mut self, site: &Site<'_>, expr: &Expr, locals: &Locals) -> Option<Type> {
         match expr {
             Expr::Paren(inner) => self.infer(site, &inner.expr, locals),
             Expr::Group(inner) => self.infer(site, &inner.expr, locals),
-            Expr::Path(path) => path.path.get_ident().and_then(|name| locals.ty(&name.to_string())),
+            Expr::Path(path) => self.path(site, &path.path, locals),
             Expr::Cast(cast) => Some((*cast.ty).clone()),
+            Expr::Unary(syn::ExprUnary { op: syn::UnOp::Deref(_), expr, .. }) => {
+                self.infer(site, expr, locals).map(unreferenced)
+            }
             Expr::Unary(unary) => self.infer(site, &unary.expr, locals),
             Expr::Reference(inner) => {
                 let ty = self.infer(site, &inner.expr, locals)?;
@@ -135,8 +32,15 @@ impl Lowering<'_> {
             Expr::Lit(lit) => literal(&lit.lit),
             Expr::Tuple(tuple) => {
                 let parts = tuple.elems.iter().map(|part| self.infer(site, part, locals));
-                let parts = parts.collect::<Option<Vec<Type>>>()?;
+                let parts: Vec<Type> = parts.map(|part| part.unwrap_or_else(|| parse_quote!(_))).collect();
                 Some(parse_quote!((#(#parts,)*)))
+            }
+            Expr::Array(array) => {
+                let (element, length) = (self.infer(site, array.elems.first()?, locals)?, array.elems.len());
+                Some(parse_quote!([#element; #length]))
+            }
+            Expr::Index(index) if !matches!(*index.index, Expr::Range(_)) => {
+                self.infer(site, &index.expr, locals).and_then(|list| listed(&list).cloned())
             }
             Expr::Struct(literal) => {
                 let path = &literal.path;
@@ -155,6 +59,26 @@ impl Lowering<'_> {
             }
             _ => None,
         }
+    }
+
+    /// A variable, a constant, or a variant of an enum.
+    fn path(&mut self, site: &Site<'_>, path: &syn::Path, locals: &Locals) -> Option<Type> {
+        if let Some(known) = path.get_ident().and_then(|name| locals.ty(&name.to_string())) {
+            return Some(known);
+        }
+        let text = path_text(path);
+        match self.index.resolve(&site.module, &text) {
+            Resolved::Item(module, _, Name::Const(_, ty)) if module == site.module => Some(*ty),
+            _ => self.variant_of(site, &text),
+        }
+    }
+
+    /// The enum of which the path names a variant.
+    fn variant_of(&self, site: &Site<'_>, path: &str) -> Option<Type> {
+        let (of, variant) = path.rsplit_once("::")?;
+        let of: Type = syn::parse_str(of).ok()?;
+        let variants = self.index.variants(&self.index.ty(&site.module, None, &of))?;
+        variants.iter().any(|known| known.name == variant).then_some(of)
     }
 
     fn tail(&mut self, site: &Site<'_>, block: &syn::Block, locals: &Locals) -> Option<Type> {
@@ -202,7 +126,7 @@ impl Lowering<'_> {
     }
 
     fn field(&mut self, site: &Site<'_>, field: &syn::ExprField, locals: &Locals) -> Option<Type> {
-        let base = self.infer(site, &field.base, locals)?;
+        let base = unreferenced(self.infer(site, &field.base, locals)?);
         let name = match (&field.member, &base) {
             (syn::Member::Named(name), _) => name,
             (syn::Member::Unnamed(at), Type::Tuple(tuple)) => {
@@ -289,7 +213,7 @@ impl Lowering<'_> {
         }
         match self.index.resolve(&site.module, &text) {
             Resolved::Item(_, _, Name::Fn(id)) if returns_module(&self.index.fns[id].sig) => {
-                self.lowered_type(id, site)
+                self.called_type((id, path.span()), site, Use::Value)
             }
             Resolved::Item(_, _, Name::Fn(id)) => self.declared(site, id),
             Resolved::External(full) if full.contains("nn::") => {
@@ -298,6 +222,9 @@ impl Lowering<'_> {
                 Some(parse_quote!(::fx_runtime::nn::#leaf))
             }
             _ => {
+                if let Some(of) = self.variant_of(site, &text) {
+                    return Some(of);
+                }
                 let (head, name) = text.rsplit_once("::")?;
                 let owner: Type = syn::parse_str(head).ok()?;
                 match self.index.ty(&site.module, None, &owner) {
@@ -310,7 +237,7 @@ impl Lowering<'_> {
     }
 
     /// The type that a function of the crate is declared to return, as it is written at the site.
-    fn declared(&self, site: &Site<'_>, id: usize) -> Option<Type> {
+    pub(super) fn declared(&self, site: &Site<'_>, id: usize) -> Option<Type> {
         let function = &self.index.fns[id];
         let syn::ReturnType::Type(_, written) = &function.sig.output else { return None };
         let plain = !matches!(**written, Type::Reference(_) | Type::ImplTrait(_));

@@ -1,6 +1,9 @@
 //! Which functions return a module.
 
 use fx_ir::LayerRow;
+use quote::format_ident;
+
+use crate::syntax::mentions;
 
 /// Whether the function returns a module rather than compute.
 pub fn returns_module(sig: &syn::Signature) -> bool {
@@ -14,6 +17,21 @@ pub fn returns_chain(sig: &syn::Signature) -> bool {
     let syn::Type::Path(path) = &**ty else { return false };
     let row = path.path.segments.last().and_then(|last| LayerRow::of_type(&last.ident.to_string()));
     row.is_some_and(|row| row.is_chain)
+}
+
+/// Returns whether the free function makes a model of a type of its own: it takes a path of a variable store, and returns
+/// neither a module nor tensors.
+pub fn makes_model(sig: &syn::Signature) -> bool {
+    let syn::ReturnType::Type(_, output) = &sig.output else { return false };
+    let names = |ty: &syn::Type, name: &str| mentions(ty, &format_ident!("{name}"));
+    let takes_path =
+        sig.inputs.iter().any(|input| matches!(input, syn::FnArg::Typed(typed) if names(&typed.ty, "Path")));
+    takes_path && sig.receiver().is_none() && !returns_module(sig) && !names(output, "Tensor")
+}
+
+/// Returns whether the function returns a module of a type that its callers cannot name.
+pub(crate) fn returns_opaque(sig: &syn::Signature) -> bool {
+    matches!(&sig.output, syn::ReturnType::Type(_, ty) if matches!(**ty, syn::Type::ImplTrait(_)) && is_module(ty))
 }
 
 fn is_module(ty: &syn::Type) -> bool {

@@ -19,6 +19,29 @@ pub(super) fn held(ty: Type) -> Type {
     inner.unwrap_or(ty)
 }
 
+/// The type that a reference refers to, or the type itself.
+pub(super) fn unreferenced(ty: Type) -> Type {
+    match ty {
+        Type::Reference(lent) => unreferenced(*lent.elem),
+        other => other,
+    }
+}
+
+/// The type of the elements of an array, a slice or a `Vec`, or of a reference to one.
+pub(super) fn listed(ty: &Type) -> Option<&Type> {
+    match ty {
+        Type::Reference(lent) => listed(&lent.elem),
+        Type::Array(list) => Some(&list.elem),
+        Type::Slice(list) => Some(&list.elem),
+        Type::Path(path) => {
+            let last = path.path.segments.last().filter(|last| last.ident == "Vec")?;
+            let syn::PathArguments::AngleBracketed(list) = &last.arguments else { return None };
+            list.args.iter().find_map(|arg| if let syn::GenericArgument::Type(ty) = arg { Some(ty) } else { None })
+        }
+        _ => None,
+    }
+}
+
 /// Whether it is `Tensor` or a reference to one.
 pub(super) fn is_tensor(ty: &Type) -> bool {
     match ty {

@@ -66,9 +66,7 @@ impl Tracer<'_> {
     fn closure_in_field(&self, func: &syn::Expr) -> Option<syn::ExprClosure> {
         let syn::Expr::Field(field) = peeled(func) else { return None };
         let Ty::Struct(owner) = self.chain_ty(&field.base) else { return None };
-        // Its names mean what they mean where it is written.
-        let is_home = self.index.structs[owner].module == self.module();
-        is_home.then(|| builder::closure_of(self.index, owner, &field.member.to_token_stream().to_string()))?
+        builder::closure_of(self.index, self.module(), owner, &field.member.to_token_stream().to_string())
     }
 
     /// A call of a value that stands for a function: a name of one, or a pointer.
@@ -80,6 +78,10 @@ impl Tracer<'_> {
     ) -> Result<Val> {
         if let Val::Lit(Arg::Path(text), _) = value {
             return self.call_named(text, call, errors);
+        }
+        if let Some(closure) = self.held_closure(value) {
+            let args = self.all(&call.args)?;
+            return self.call_closure(&closure, args);
         }
         let Some(choice) = self.choice_of(value) else { return self.call_opaque(value, call) };
         let args = self.all(&call.args)?;

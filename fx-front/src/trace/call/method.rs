@@ -66,6 +66,12 @@ impl Tracer<'_> {
             ty @ Ty::Rust(_) if self.index.method(&ty, &name).is_some() || self.is_module_of_crate(&ty, &name) => {
                 return self.struct_method(receiver, call, errors);
             }
+            Ty::Rust(_)
+                if matches!(name.as_str(), "forward" | "forward_t") && self.held_closure(&receiver).is_some() =>
+            {
+                let args = self.all(&call.args)?;
+                return self.forward(&receiver, args, call.span());
+            }
             _ => {}
         }
         if let Some(known) = known_to_be_there(&receiver, &name) {

@@ -3,6 +3,7 @@
 use fx_ir::{Arg, LayerRow};
 use proc_macro2::Span;
 
+use crate::builder;
 use crate::trace::{Result, Tracer, Ty, Val, layer::sequential::Callee, unsupported};
 
 impl Tracer<'_> {
@@ -11,20 +12,16 @@ impl Tracer<'_> {
         match module.ty() {
             Ty::Leaf(kind) if LayerRow::of_type(kind).is_some_and(|row| row.is_chain) => {
                 self.sequential(module, &args, span, &|tracer, callee, args| match callee {
-                    Callee::Layer(layer) => tracer.forward(layer, args, span),
+                    Callee::Layer(layer, Some(why)) => tracer.capturing_closure(layer, &args, why, span),
+                    Callee::Layer(layer, None) => tracer.forward(layer, args, span),
                     Callee::Closure(closure) => tracer.call_closure(closure, args),
                 })
             }
             Ty::Leaf(kind) => self.leaf(module, kind, &args, span),
             ty @ (Ty::Struct(_) | Ty::Rust(_)) => {
                 let entry = ["forward", "forward_t"].into_iter().find_map(|name| self.index.method(&ty, name));
-                let Some(entry) = entry else { return unsupported(span, "a module whose forward is not known") };
-                let expected = self.index.fns[entry].sig.inputs.len() - 1;
-                let mut args = args;
-                args.truncate(expected);
-                if args.len() < expected {
-                    args.push(Val::Lit(Arg::Bool(false), Ty::Mode));
-                }
+                let Some(entry) = entry else { return self.closure_module(module, args, span) };
+                let args = with_mode(args, self.index.fns[entry].sig.inputs.len() - 1);
                 if let Some(fx) = self.leaf_field(module) {
                     return self.leaf_call(entry, fx, Some(module), &args, span);
                 }
@@ -36,4 +33,26 @@ impl Tracer<'_> {
             },
         }
     }
+    /// The closure that the value is, where it is a field, or what a field holds if it is there, and constructors say so.
+    pub(in crate::trace) fn held_closure(&self, value: &Val) -> Option<syn::ExprClosure> {
+        let (owner, name) = self.field_at(self.field_behind(value.node()?))?;
+        builder::closure_of(self.index, self.module(), owner, &name)
+    }
+
+    /// The call of a field that is an `nn::Func` or an `nn::FuncT`, of a closure that its constructors say.
+    fn closure_module(&mut self, module: &Val, args: Vec<Val>, span: Span) -> Result<Val> {
+        match self.held_closure(module) {
+            Some(closure) => self.call_closure(&closure, with_mode(args, closure.inputs.len())),
+            None => unsupported(span, "a module whose forward is not known"),
+        }
+    }
+}
+
+/// So many arguments, of which the mode may be missing or be one too many.
+fn with_mode(mut args: Vec<Val>, expected: usize) -> Vec<Val> {
+    args.truncate(expected);
+    if args.len() < expected {
+        args.push(Val::Lit(Arg::Bool(false), Ty::Mode));
+    }
+    args
 }

@@ -7,9 +7,30 @@ use crate::diag::{Code, Severity};
 use crate::trace::types::label::identifier;
 use crate::trace::{Result, Tracer, Ty, Val, unsupported};
 
+const CAPTURES: &str = "a closure that captures values of the function that makes it";
+
 impl Tracer<'_> {
     /// One layer of `nn`; in inference its `train` flag means nothing.
     pub(in crate::trace) fn leaf(&mut self, module: &Val, kind: &str, args: &[Val], span: Span) -> Result<Val> {
+        let advice =
+            format!("{CAPTURES}; `#[traceable]` on that function, or on the impl that it is in, makes a layer of it");
+        self.leaf_or_closure(module, kind, args, &advice, span)
+    }
+
+    /// A closure that captures variables and of which no layer was made because of `why`.
+    pub(in crate::trace) fn capturing_closure(
+        &mut self,
+        module: &Val,
+        args: &[Val],
+        why: &str,
+        span: Span,
+    ) -> Result<Val> {
+        let reason = format!("{CAPTURES}, and of which no layer is made: {why}");
+        self.leaf_or_closure(module, layers::CLOSURE.name, args, &reason, span)
+    }
+
+    /// One layer, or a closure, which is opaque because of `why`.
+    fn leaf_or_closure(&mut self, module: &Val, kind: &str, args: &[Val], why: &str, span: Span) -> Result<Val> {
         if args.is_empty() || args.len() > 2 {
             let message = format!("a layer takes its input and at most a `train` flag, not {} arguments", args.len());
             self.report(Code::WrongArity, Severity::Error, span, message.clone(), "");
@@ -20,12 +41,7 @@ impl Tracer<'_> {
         };
         let mode = self.mode_of(kind, args.get(1), span)?;
         if kind == layers::CLOSURE.name {
-            self.report_opaque(
-                span,
-                "a closure that captures values of the function that makes it; `#[traceable]` on that function, or on \
-                 the impl that it is in, makes a layer of it",
-                self.one_operation(),
-            );
+            self.report_opaque(span, why, self.one_operation());
         }
         let label = self.label_of(module, &kind.to_lowercase());
         let name = identifier(&label);
@@ -40,7 +56,9 @@ impl Tracer<'_> {
         match train {
             None | Some(Val::Lit(Arg::Bool(false), Ty::Mode)) => Ok(None),
             Some(Val::Lit(Arg::Bool(known), _)) if !known || self.training => Ok(Some(*known).filter(|_| !is_pure)),
-            Some(_) => unsupported(span, "a layer in training"),
+            Some(_) if is_pure => Ok(None),
+            Some(Val::Lit(Arg::Bool(true), _)) => unsupported(span, "a layer in training"),
+            Some(_) => unsupported(span, "a layer whose mode is a value that is known at run time alone"),
         }
     }
 

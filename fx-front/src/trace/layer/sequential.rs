@@ -3,7 +3,7 @@
 use fx_ir::{Arg, ForLoop, Host, HostOp, ModuleKind, NodeId, Op, Pattern, Type, host::Adaptor};
 use proc_macro2::Span;
 
-use crate::builder::{self, Kept, Layer, Made};
+use crate::builder::{self, Kept, Layer, Made, Unread};
 use crate::trace::types::label::{element_path, identifier};
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Unsupported, Val, call::method::count, flow::join::yielded_args, unsupported,
@@ -17,7 +17,8 @@ enum At {
 
 /// What a chain calls: a layer, or a closure that its constructor adds.
 pub(in crate::trace) enum Callee<'c> {
-    Layer(&'c Val),
+    /// Of a closure that captures variables also why no layer was made of it, where that was tried.
+    Layer(&'c Val, Option<&'c str>),
     Closure(&'c syn::ExprClosure),
 }
 
@@ -52,9 +53,12 @@ impl<'a> Tracer<'a> {
         span: Span,
         call: CallLayer<'_, 'a>,
     ) -> Result<Val> {
-        let Some(layers) = self.layers_of(module) else {
-            let reason = "a `Sequential` whose constructor could not be read; its layers run one by one";
-            return self.opaque_chain(module, args, Unsupported { span, reason: reason.to_owned() }, span);
+        let layers = match self.layers_of(module) {
+            Ok(layers) => layers,
+            Err(why) => {
+                let reason = format!("a `Sequential` whose layers are not known, so that they run one by one: {why}");
+                return self.opaque_chain(module, args, Unsupported { span, reason }, span);
+            }
         };
         let Some(xs) = args.first().cloned() else { return unsupported(span, "a chain of layers without an input") };
         let mark = self.checkpoint();
@@ -76,7 +80,7 @@ impl<'a> Tracer<'a> {
 
     fn chained(&mut self, run: &Run<'_, 'a>, layers: &[Layer], xs: Val) -> Result<Val> {
         let (module, span) = (run.module, run.span);
-        let is_row = |layer: &Layer| matches!(layer, Layer::Repeat(inner) if matches!(inner[..], [Layer::Module(_)]));
+        let is_row = |layer: &Layer| matches!(layer, Layer::Repeat(inner) if matches!(inner[..], [Layer::Module(..)]));
         let mut others = layers.iter().filter(|layer| !layer.is_one());
         if others.next().is_some_and(|layer| !is_row(layer)) || others.next().is_some() {
             return self.formed(run, layers, xs);
@@ -87,10 +91,10 @@ impl<'a> Tracer<'a> {
             let behind = layers.len() - 1 - position;
             xs = match layer {
                 Layer::Repeat(inner) => {
-                    let Some(Layer::Module(ty)) = inner.first() else {
+                    let Some(Layer::Module(ty, why)) = inner.first() else {
                         return unsupported(span, "a chain of this form");
                     };
-                    self.repeat(run, (position, behind), ty, xs)?
+                    self.repeat(run, (position, behind), (ty, why.as_deref()), xs)?
                 }
                 layer => {
                     let at = if position < repeat { At::Front(position) } else { At::Back(behind) };
@@ -110,9 +114,9 @@ impl<'a> Tracer<'a> {
         find: &mut dyn FnMut(&mut Self, &Ty) -> Result<Val>,
     ) -> Result<Val> {
         match layer {
-            Layer::Module(ty) => {
+            Layer::Module(ty, why) => {
                 let layer = find(self, ty)?;
-                (run.call)(self, Callee::Layer(&layer), run.args(xs))
+                (run.call)(self, Callee::Layer(&layer, why.as_deref()), run.args(xs))
             }
             Layer::Closure(closure, _) => {
                 let args = run.args(xs).into_iter().take(closure.inputs.len()).collect();
@@ -127,20 +131,20 @@ impl<'a> Tracer<'a> {
     }
 
     /// The layers that the constructors put in of what holds the chain.
-    fn layers_of(&self, module: &Val) -> Option<Vec<Layer>> {
-        let id = self.field_behind(module.node()?);
+    fn layers_of(&self, module: &Val) -> std::result::Result<Vec<Layer>, Unread> {
+        let id = self.field_behind(module.node().ok_or(Unread::NoConstructor)?);
         if let Some((owner, field)) = self.field_at(id) {
             return builder::layers(self.index, owner, &field);
         }
         if let Some((owner, field)) = self.list_of(id) {
             return builder::kept(self.index, &Made::Struct(owner), &Kept::InList(field));
         }
-        let (made, field) = self.variant_of(id)?;
+        let (made, field) = self.variant_of(id).ok_or(Unread::NoConstructor)?;
         builder::kept(self.index, &made, &Kept::Alone(field))
     }
 
     /// The field that the node reads, and the struct that has it.
-    fn field_at(&self, id: NodeId) -> Option<(usize, String)> {
+    pub(in crate::trace) fn field_at(&self, id: NodeId) -> Option<(usize, String)> {
         let node = self.graph.node(id);
         let Op::GetAttr(field) = &node.op else { return None };
         let Type::Module(owner) = &self.graph.node(node.input(0)?).ty else { return None };
@@ -203,7 +207,7 @@ impl<'a> Tracer<'a> {
         let Ty::Leaf(kind) = module.ty() else { return Err(fault) };
         let Ok(mode) = self.mode_of(kind, args.get(1), span) else { return Err(fault) };
         let (Some(id), Some(Val::Node(input, ..))) = (module.node(), args.first()) else { return Err(fault) };
-        let operations = self.operations_of_chain(self.layers_of(module));
+        let operations = self.operations_of_chain(self.layers_of(module).ok());
         self.report_opaque(fault.span, &fault.reason, operations);
         let label = self.label_of(module, kind);
         let op = Op::CallModule(ModuleKind(kind.to_owned()));
@@ -230,7 +234,13 @@ impl<'a> Tracer<'a> {
     }
 
     /// The layers between the first `outer.0` and the last `outer.1`, all of one type.
-    fn repeat(&mut self, run: &Run<'_, 'a>, outer: (usize, usize), ty: &Ty, xs: Val) -> Result<Val> {
+    fn repeat(
+        &mut self,
+        run: &Run<'_, 'a>,
+        outer: (usize, usize),
+        (ty, why): (&Ty, Option<&str>),
+        xs: Val,
+    ) -> Result<Val> {
         let (module, span) = (run.module, run.span);
         let (Some(id), Some(spelling)) = (module.node(), self.spelling(ty)) else {
             return unsupported(span, "a layer whose type cannot be named");
@@ -265,7 +275,7 @@ impl<'a> Tracer<'a> {
             let (Some(layer), Some(xs)) = (tracer.env.read("layer").cloned(), tracer.env.read("xs").cloned()) else {
                 return unsupported(span, "a chain of layers of this form");
             };
-            (run.call)(tracer, Callee::Layer(&layer), run.args(xs))
+            (run.call)(tracer, Callee::Layer(&layer, why), run.args(xs))
         });
         self.env.close();
         let branch = branch?;

@@ -32,7 +32,7 @@ impl<'a> Tracer<'a> {
         let part = |layer: &Layer| {
             let is = |ty: &Ty| Some(HostOp::PartLayer(self.spelling(ty)?).of([]));
             match layer {
-                Layer::Module(ty) => is(ty),
+                Layer::Module(ty, _) => is(ty),
                 Layer::Chain(kind, _) => is(&Ty::Leaf(kind)),
                 Layer::Closure(_, place) => Some(HostOp::PartClosure(place.clone()).of([])),
                 Layer::Repeat(inner) => Some(HostOp::PartRepeat.on(self.form(inner)?)),

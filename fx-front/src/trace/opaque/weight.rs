@@ -184,7 +184,7 @@ impl<'a> Weight<'a> {
     /// The operations of a chain of layers.
     fn of_chain(&self, layers: &[Layer]) -> usize {
         let one = |layer: &Layer| match layer {
-            Layer::Module(ty) => {
+            Layer::Module(ty, _) => {
                 let called = ["forward", "forward_t"].iter().find_map(|name| self.index.method(ty, name));
                 called.map_or(1, |function| of_function(self.index, function, &self.within))
             }

@@ -3,6 +3,7 @@
 pub mod calls;
 pub mod capturing_closures;
 pub mod chains_of_helpers;
+pub mod closures_in_constructors;
 pub mod counted;
 pub mod dispatch;
 pub mod kinds;
