@@ -2,6 +2,7 @@
 
 mod associated;
 mod attributes;
+mod body_items;
 mod canonical;
 mod default;
 mod imports;
@@ -268,7 +269,7 @@ impl Scan<'_> {
             }
             let (mut sig, mut block) = (method.sig.clone(), method.block.clone());
             cfg::strip(&mut block);
-            canonical::canonical(&mut block);
+            self.body(&mut block, file, module);
             associated.put_in(&mut sig, &mut block);
             let is_entry = entries.iter().any(|entry| entry.sig.ident == method.sig.ident);
             let is_constructor = options.is_some() && of_trait.is_none() && sig.receiver().is_none();
@@ -295,7 +296,7 @@ impl Scan<'_> {
         let options = TraceableOptions::of(&self.attributes(&item.attrs, module));
         let mut block = (*item.block).clone();
         cfg::strip(&mut block);
-        canonical::canonical(&mut block);
+        self.body(&mut block, file, module);
         self.index.fns.push(Function {
             module: module.to_owned(),
             file: file.to_owned(),

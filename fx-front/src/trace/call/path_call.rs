@@ -71,7 +71,7 @@ impl Tracer<'_> {
         };
         match owner {
             Some(Ty::Tensor) => self.tensor_function(name, call),
-            Some(ty @ Ty::Struct(_)) => match self.index.method(&ty, name) {
+            Some(ty @ (Ty::Struct(_) | Ty::Rust(_))) => match self.index.method(&ty, name) {
                 Some(id) => self.call_fn(id, call, errors),
                 None => self.foreign_call(path, call),
             },

@@ -175,7 +175,10 @@ impl Tracer<'_> {
             syn::Expr::Match(choice) => self.choice(choice, true),
             syn::Expr::MethodCall(call) => match mapped(call) {
                 Some(block) => self.expr(&block),
-                None => self.expr_with(expr, OnError::Propagate),
+                None => match self.in_other_words(expr) {
+                    Ok(None) => self.expr_with(expr, OnError::Propagate),
+                    value => value.map(|value| value.unwrap_or(Val::Unit)),
+                },
             },
             _ => self.expr_with(expr, OnError::Propagate),
         };
@@ -257,8 +260,29 @@ impl Tracer<'_> {
                 self.env.declare(&item.ident.to_string(), value);
                 Ok(Val::Unit)
             }
+            syn::Item::Static(item) if matches!(item.mutability, syn::StaticMutability::None) => {
+                let value = self.expr(&item.expr)?;
+                if !is_literal(&value) {
+                    // It may be written to behind a shared reference, and is there once for all calls.
+                    return unsupported(item.span(), "a `static` of this form");
+                }
+                let ty = self.index.ty(self.module(), self.function().owner.as_ref(), &item.ty);
+                let value = self.of_written_type(value, &ty);
+                self.env.declare(&item.ident.to_string(), value);
+                Ok(Val::Unit)
+            }
             other => unsupported(other.span(), "an item inside a function body"),
         }
+    }
+}
+
+/// Whether the value is made of literals.
+fn is_literal(value: &Val) -> bool {
+    match value {
+        Val::Lit(..) => true,
+        Val::List(parts) | Val::Tuple(parts) => parts.iter().all(is_literal),
+        Val::Some(held) => is_literal(held),
+        _ => false,
     }
 }
 

@@ -56,6 +56,9 @@ impl Tracer<'_> {
         if !self.is_home() {
             return unsupported(span, "code of another module");
         }
+        if self.index.names_body_item(expr) {
+            return unsupported(span, "an item inside a function body");
+        }
         let writes = self.writes(expr);
         self.spill_variables(&writes, span)?;
         let inner = bound_names(expr);
