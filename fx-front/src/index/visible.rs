@@ -90,6 +90,7 @@ impl Index {
             }
             Ty::Tuple(parts) => parts.iter().any(|part| self.private_type(from, part)),
             Ty::Rust(spelling) => paths(spelling).any(|(module, name)| !self.is_visible(from, module, name)),
+            Ty::Map { key, value, .. } => self.private_type(from, key) || self.private_type(from, value),
             Ty::Unknown | Ty::Tensor | Ty::Mode | Ty::Leaf(_) => false,
         }
     }
@@ -139,6 +140,10 @@ impl Index {
                 for part in parts {
                     self.gather(part, all);
                 }
+            }
+            Ty::Map { key, value, .. } => {
+                self.gather(key, all);
+                self.gather(value, all);
             }
             Ty::Unknown | Ty::Tensor | Ty::Mode | Ty::Leaf(_) => {}
         }

@@ -175,10 +175,7 @@ impl Tracer<'_> {
             syn::Expr::Match(choice) => self.choice(choice, true),
             syn::Expr::MethodCall(call) => match mapped(call) {
                 Some(block) => self.expr(&block),
-                None => match self.in_other_words(expr) {
-                    Ok(None) => self.expr_with(expr, OnError::Propagate),
-                    value => value.map(|value| value.unwrap_or(Val::Unit)),
-                },
+                None => self.method_with_question(expr),
             },
             _ => self.expr_with(expr, OnError::Propagate),
         };
@@ -195,6 +192,17 @@ impl Tracer<'_> {
             }
             Ok(value)
         })
+    }
+
+    /// A method of a `Result` or of an option, as with a `?` behind it.
+    fn method_with_question(&mut self, expr: &syn::Expr) -> Result<Val> {
+        if let Some(value) = self.question_on_option(expr)? {
+            return Ok(value);
+        }
+        match self.in_other_words(expr)? {
+            Some(value) => Ok(value),
+            None => self.expr_with(expr, OnError::Propagate),
+        }
     }
 
     /// Opaque code at the end of a function is the `Result` that the function's signature names, or within `Ok(..)` what is

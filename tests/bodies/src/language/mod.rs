@@ -41,6 +41,7 @@ pub mod lists_of_options;
 pub mod lists_of_references;
 pub mod literals;
 pub mod loops;
+pub mod maps;
 pub mod matched_texts;
 pub mod mut_references;
 pub mod names;
