@@ -6,6 +6,7 @@ pub(crate) mod element_access;
 pub(crate) mod guard;
 pub(crate) mod imported;
 pub(crate) mod iterator_method;
+pub(crate) mod lifetimes;
 pub(crate) mod params;
 pub(crate) mod substitute;
 pub(crate) mod targets;

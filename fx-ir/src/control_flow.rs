@@ -1,6 +1,6 @@
 //! Control flow: what it gives the parameters of its regions, and what it yields.
 
-use crate::{Arg, Graph, NodeId, Op};
+use crate::{Arg, Graph, NodeId, Op, host::Yields};
 
 impl Graph {
     /// What a loop gives a parameter of its region that it carries: the first value, and what an iteration yields at its
@@ -31,5 +31,47 @@ impl Graph {
             _ => &[],
         };
         ends.flat_map(|end| &self.node(end).args).chain(carried)
+    }
+
+    /// Returns whether something takes a reference to the tensor that a branch chooses among tensors of its surroundings,
+    /// so that it has to be one of them and no other handle, which would not live as long as they do.
+    pub fn is_lent_choice(&self, id: NodeId) -> bool {
+        let is_lent_by = |&user: &NodeId| match self.node(user).op {
+            Op::Yield => self.scope_of(user).and_then(|arm| self.owner_of(arm)).is_some_and(|of| self.is_lent_choice(of)),
+            _ => self.node(user).args.iter().any(|arg| arg.borrowed().contains(&id)),
+        };
+        self.node(id).ty.is_tensor() && self.chooses_among_outer(id) && self.users(id).iter().any(is_lent_by)
+    }
+
+    /// Returns whether a branch yields values that are computed before it alone.
+    pub fn chooses_among_outer(&self, id: NodeId) -> bool {
+        self.is_choice_among_outer(id, id)
+    }
+
+    fn is_choice_among_outer(&self, id: NodeId, outermost: NodeId) -> bool {
+        let node = self.node(id);
+        let is_outer = |value: NodeId| {
+            let is_before = self.scope_of(value).is_some_and(|scope| !self.is_inside(scope, outermost));
+            // What a loop carries is another value in the next iteration.
+            is_before && self.carried(value).is_none() || self.is_choice_among_outer(value, outermost)
+        };
+        let yields_outer = |end: NodeId| {
+            let args = &self.node(end).args;
+            args.len() == 1 && args[0].node().is_some_and(is_outer)
+        };
+        let is_choice = matches!(node.op, Op::If | Op::Match(_));
+        is_choice && node.regions.iter().all(|&region| self.yield_of(region).is_some_and(yields_outer))
+    }
+}
+
+impl Arg {
+    /// The values to which the operand itself takes references.
+    pub fn borrowed(&self) -> Vec<NodeId> {
+        match self {
+            Arg::Expr(expr) if expr.op.yields() == Yields::Reference => self.nodes().collect(),
+            Arg::Expr(expr) => expr.args.iter().flat_map(Arg::borrowed).collect(),
+            Arg::List(items) => items.iter().flat_map(Arg::borrowed).collect(),
+            _ => Vec::new(),
+        }
     }
 }

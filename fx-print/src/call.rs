@@ -1,7 +1,7 @@
 //! Calls of tch's methods.
 
 use fx_ir::catalog::{self, Kind};
-use fx_ir::{Arg, Graph, Node, NodeId, OpId, Type};
+use fx_ir::{Arg, Graph, HostOp, Node, NodeId, Op, OpId, Type};
 
 use crate::host::{argument, literal};
 use crate::value::Value;
@@ -57,9 +57,13 @@ fn op_argument(of: &impl Operands, arg: &Arg, kind: Kind) -> String {
             format!("&[{}]", items.join(", "))
         }
         (Kind::Scalar, Arg::Int(number)) => format!("{number}i64"),
+        (Kind::Shape | Kind::IntList | Kind::OptIntList, Arg::Node(id)) if of.graph().node(*id).ty == Type::Unknown => {
+            format!("::core::convert::AsRef::<[i64]>::as_ref({})", of.read(*id).borrowed())
+        }
         (Kind::IntList | Kind::OptIntList | Kind::FloatList, Arg::Node(id)) if is_list(of, *id) => {
             of.read(*id).borrowed()
         }
+        (Kind::Shape, Arg::Node(id)) if is_slice(of, *id) => of.read(*id).text,
         (Kind::Shape, Arg::Node(id)) if is_list(of, *id) => format!("{}.as_slice()", of.read(*id).text),
         (Kind::Shape | Kind::IntList | Kind::OptIntList | Kind::FloatList, Arg::List(items)) if items.is_empty() => {
             let number = if kind == Kind::FloatList { "f64" } else { "i64" };
@@ -84,6 +88,11 @@ fn is_list(of: &impl Operands, id: NodeId) -> bool {
     !matches!(&of.graph().node(id).ty, Type::Rust(_) | Type::Tuple(_))
 }
 
+/// Whether generated code holds a part of a list, which is a reference to a slice.
+fn is_slice(of: &impl Operands, id: NodeId) -> bool {
+    matches!(of.graph().node(id).op.host(), Some(HostOp::Slice(_)))
+}
+
 fn optional(of: &impl Operands, id: NodeId) -> String {
     let value = of.read(id);
     match &of.graph().node(id).ty {
@@ -96,8 +105,41 @@ fn optional(of: &impl Operands, id: NodeId) -> String {
 fn list_item(of: &impl Operands, item: &Arg, kind: Kind) -> String {
     match (item, kind) {
         (Arg::Node(id), Kind::OptTensorList) => optional(of, *id),
+        (Arg::Node(id), _) if may_be_behind_references(of.graph(), *id) => {
+            format!("::fx_runtime::frozen::lent({})", of.read(*id).borrowed())
+        }
         (Arg::Node(id), _) => of.read(*id).borrowed(),
         (Arg::None, _) => "None::<&::fx_runtime::Tensor>".to_owned(),
         (other, _) => literal(other, &|id| of.read(id)),
+    }
+}
+
+/// Whether a reference to the value may be a reference to a reference: opaque code has made it, or it is a part of a value
+/// that may hold references.
+fn may_be_behind_references(graph: &Graph, id: NodeId) -> bool {
+    let node = graph.node(id);
+    match &node.op {
+        Op::Rust(_) => !node.ty.is_tensor(),
+        Op::Host(host) => match host.op {
+            HostOp::Item | HostOp::ItemRef | HostOp::Unwrap(_) | HostOp::Method(_) => {
+                node.input(0).is_none_or(|whole| may_hold_references(graph, whole))
+            }
+            _ => false,
+        },
+        Op::TupleGet(_) => node.input(0).is_none_or(|whole| may_hold_references(graph, whole)),
+        _ => false,
+    }
+}
+
+/// Whether the value may be made of references to tensors.
+fn may_hold_references(graph: &Graph, id: NodeId) -> bool {
+    let node = graph.node(id);
+    match &node.op {
+        Op::Rust(_) | Op::If | Op::Match(_) | Op::For(_) | Op::While => true,
+        Op::Host(_) => node.args.iter().any(|arg| {
+            !arg.borrowed().is_empty() || arg.nodes().any(|input| may_hold_references(graph, input))
+        }),
+        Op::TupleGet(_) => node.inputs().any(|input| may_hold_references(graph, input)),
+        _ => false,
     }
 }

@@ -5,13 +5,23 @@ use std::collections::BTreeSet;
 use super::{Index, Ty};
 
 impl Index {
+    /// Returns whether the crate declares a `Drop` of any type.
+    pub(crate) fn declares_drop(&self) -> bool {
+        !self.drops().is_empty()
+    }
+
     /// Returns whether dropping a value of the type runs code that the crate declares.
     pub(crate) fn has_drop(&self, ty: &Ty) -> bool {
-        let drops = self.drops.get_or_init(|| {
+        let drops = self.drops();
+        !drops.is_empty() && self.is_dropped(ty, drops, &mut BTreeSet::new())
+    }
+
+    /// The types that have a `Drop`.
+    fn drops(&self) -> &[Ty] {
+        self.drops.get_or_init(|| {
             let drops = self.fns.iter().filter(|function| function.of_trait.as_deref() == Some("Drop"));
             drops.filter_map(|function| Some(self.ty(&function.module, None, function.owner.as_ref()?))).collect()
-        });
-        !drops.is_empty() && self.is_dropped(ty, drops, &mut BTreeSet::new())
+        })
     }
 
     fn is_dropped(&self, ty: &Ty, drops: &[Ty], seen: &mut BTreeSet<usize>) -> bool {

@@ -1,5 +1,6 @@
 //! Code that is kept as opaque code: the user's tokens, with the variables they mention as arguments.
 
+pub(in crate::trace) mod borrowed;
 pub(in crate::trace) mod capture;
 pub(in crate::trace) mod capture_place;
 pub(in crate::trace) mod captured;
@@ -45,6 +46,10 @@ impl Tracer<'_> {
             (Ty::Unknown, Some(expected)) => (expected, true),
             (known, _) => (known, false),
         };
+        if ty == Ty::Unknown && expected.is_none() && is_said_by_reader(expr) {
+            // A variable of its own would have no type.
+            return Err(fault);
+        }
         if self.borrows_own(&ty) {
             // It would borrow what the opaque code has variables of its own for.
             return Err(fault);
@@ -210,5 +215,16 @@ fn may_borrow(expr: &syn::Expr) -> bool {
         syn::Expr::Binary(_) => false,
         syn::Expr::MethodCall(call) => fx_ir::OpId::of_method(&call.method.to_string()).is_none(),
         _ => true,
+    }
+}
+
+/// Whether nothing but what reads the value says of which type it is: `Default::default()` and `x.as_ref()`.
+fn is_said_by_reader(expr: &syn::Expr) -> bool {
+    match expr {
+        syn::Expr::Call(call) => {
+            matches!(&*call.func, syn::Expr::Path(path) if path.qself.is_none() && path_text(&path.path) == "Default::default")
+        }
+        syn::Expr::MethodCall(call) => call.method == "as_ref" && call.args.is_empty(),
+        _ => false,
     }
 }

@@ -103,13 +103,13 @@ impl Writer<'_, '_> {
     fn carried(&self, id: NodeId, code: &Code, node: &Node) -> Value {
         let input = |position: usize| self.input_of_code(node, position);
         let text = template::fill(code, &input);
-        let has_copies = matches!(&code.form, CodeForm::Block(scope) if !scope.variables.is_empty());
-        if has_copies && node.ty.is_tensor() && !code.fallible && self.graph().has_users(id) {
-            // It may be a reference to a variable of the block.
+        let is_ref = code.form == CodeForm::Reference;
+        let text = if code.fallible { located_of_any_type(&text, node) } else { text };
+        if node.ty.is_tensor() && !is_ref && self.phase == Phase::Call && self.graph().has_users(id) {
+            // It may be a reference.
             return Value::owned(format!("::fx_runtime::frozen::owned({text})"));
         }
-        let is_ref = code.form == CodeForm::Reference;
-        Value { is_ref, ..Value::owned(if code.fallible { located_of_any_type(&text, node) } else { text }) }
+        Value { is_ref, ..Value::owned(text) }
     }
 
     /// Opaque code whose value may hold references to what the code mentions: the variables of its block become the

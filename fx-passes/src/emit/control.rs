@@ -52,7 +52,7 @@ impl Writer<'_, '_> {
             self.line(format!("{text};"));
             return;
         }
-        let is_ref = self.is_lent(id);
+        let is_ref = self.is_lent(id) || self.graph().is_lent_choice(id);
         self.bind(id, Value { is_ref, ..Value::owned(text) });
     }
 
@@ -173,7 +173,12 @@ impl Writer<'_, '_> {
     pub(super) fn yielded(&mut self, region: RegionId) -> String {
         let Some(end) = self.graph().yield_of(region) else { return String::new() };
         let args = self.graph().node(end).args.clone();
-        let parts: Vec<String> = args.iter().map(|arg| self.give_arg(arg, end)).collect();
+        let parts: Vec<String> = match (self.graph().owner_of(region), args.as_slice()) {
+            (Some(owner), [Arg::Node(chosen)]) if self.graph().is_lent_choice(owner) => {
+                vec![self.read(*chosen).borrowed()]
+            }
+            _ => args.iter().map(|arg| self.give_arg(arg, end)).collect(),
+        };
         match parts.as_slice() {
             [] => String::new(),
             [one] => one.clone(),

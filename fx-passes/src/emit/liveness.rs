@@ -88,9 +88,10 @@ fn may_hold_reference(graph: &Graph, id: NodeId) -> bool {
             HostOp::Method(_) | HostOp::Unwrap(_) | HostOp::Call(_) | HostOp::CallMethod(_) => true,
             _ => matches!(host.op.yields(), Yields::Reference | Yields::Place),
         },
-        Op::Rust(code) => !matches!(code.form, CodeForm::Block(_)),
+        Op::Rust(code) => code.form == CodeForm::Reference,
         Op::GetAttr(_) | Op::TupleGet(_) => true,
         Op::Placeholder => is_bound(graph, id),
+        Op::If | Op::Match(_) => graph.is_lent_choice(id),
         _ => false,
     }
 }
@@ -118,6 +119,9 @@ fn borrowed(graph: &Graph, id: NodeId, borrows: &Borrows) -> BTreeSet<NodeId> {
                 None => through(graph.node(owner).args.first().into_iter().flat_map(Arg::nodes).collect()),
             }
         }
+        Op::If | Op::Match(_) if graph.is_lent_choice(id) => {
+            through(graph.handed_on(id).flat_map(Arg::nodes).collect())
+        }
         op if op.is_control_flow() => graph.handed_on(id).flat_map(|arg| held(arg, borrows)).collect(),
         _ => node.args.iter().flat_map(|arg| held(arg, borrows)).collect(),
     }
@@ -144,15 +148,5 @@ fn written(graph: &Graph, id: NodeId, borrows: &Borrows) -> Vec<(NodeId, BTreeSe
 
 /// What the operand holds references to.
 fn held(arg: &Arg, borrows: &Borrows) -> BTreeSet<NodeId> {
-    borrowed_by(arg).into_iter().chain(arg.nodes().flat_map(|id| of(borrows, id))).collect()
-}
-
-/// The values to which the operand itself takes references.
-fn borrowed_by(arg: &Arg) -> Vec<NodeId> {
-    match arg {
-        Arg::Expr(expr) if expr.op.yields() == Yields::Reference => arg.nodes().collect(),
-        Arg::Expr(expr) => expr.args.iter().flat_map(borrowed_by).collect(),
-        Arg::List(items) => items.iter().flat_map(borrowed_by).collect(),
-        _ => Vec::new(),
-    }
+    arg.borrowed().into_iter().chain(arg.nodes().flat_map(|id| of(borrows, id))).collect()
 }

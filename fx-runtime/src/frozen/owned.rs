@@ -1,5 +1,7 @@
 //! The tensor that opaque code yields.
 
+use std::borrow::Borrow;
+
 use crate::Tensor;
 
 /// A tensor, or a reference to one.
@@ -35,4 +37,9 @@ impl IntoOwned for &&Tensor {
 /// The tensor that opaque code yields, which may be a reference to one of the code's own variables.
 pub fn owned(value: impl IntoOwned) -> Tensor {
     value.into_owned()
+}
+
+/// The tensor that a part of what opaque code yields is, or refers to.
+pub fn lent<T: Borrow<Tensor>>(part: &T) -> &Tensor {
+    part.borrow()
 }

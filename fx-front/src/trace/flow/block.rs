@@ -65,6 +65,9 @@ impl Tracer<'_> {
                 last = self.conditional_statement(stmt)?;
                 continue;
             }
+            if self.makes_dropped(stmt) {
+                return unsupported(stmt.span(), "a value with a `Drop` of the crate's");
+            }
             let rest = &stmts[position + 1..];
             if tail && let Some(value) = self.with_returns(stmt, rest) {
                 return value;

@@ -2,17 +2,21 @@
 
 use std::collections::BTreeSet;
 
-use fx_ir::{Arg, CodeForm, CodeScope, CodeVariable, HostOp, Op};
+use fx_ir::{Arg, CodeForm, CodeScope, CodeVariable, HostOp, NodeId, Op};
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
+use syn::visit_mut::VisitMut;
 
-use crate::syntax::{begins_with_block, bound_names, effects, written_types::typed_params};
+use crate::syntax::{
+    begins_with_block, bound_names, effects, lifetimes::ElideLifetimes, written_types::typed_params,
+};
 use crate::trace::types::ty::is_copy;
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Val,
     entry::signature::holds_reference,
     opaque::{
+        borrowed::only_borrows,
         capture::{Capture, Mention},
         capture_place::looks_behind,
         failing::FailingCode,
@@ -63,12 +67,17 @@ impl Tracer<'_> {
         self.spill_variables(&writes, span)?;
         let inner = bound_names(expr);
         let handed_back = writes.iter().flat_map(|name| self.tensors_of(name)).collect();
-        let expr = &with_handles(expr, handed_back);
+        let mut expr = with_handles(expr, handed_back);
+        if self.frames.len() > 1 {
+            ElideLifetimes.visit_expr_mut(&mut expr);
+        }
+        let expr = &expr;
         self.keeps_parts(expr, &writes, span)?;
         let mut capture = Capture::default();
         let owner = self.function().owner.as_ref().map(ToTokens::to_token_stream);
         let tokens = capture.rewrite(expr, owner, &|name| match self.env.read(name) {
             Some(value) if is_place(value) && !self.is_converted(value) => Mention::Place,
+            Some(value) if self.is_borrowed(value, (expr, name), &inner, &writes) => Mention::Place,
             Some(_) => Mention::Variable,
             None if self.is_generic(name) => Mention::Place,
             None => Mention::None,
@@ -77,6 +86,9 @@ impl Tracer<'_> {
         let mut scope = CodeScope { uses: self.function().uses(), variables: Vec::new() };
         for name in &capture.variables {
             let Some(value) = self.env.read(name).cloned() else { continue };
+            if !writes.is_empty() && self.is_overwritten(&value) {
+                return unsupported(span, "code that keeps a reference to what an iteration chooses");
+            }
             let mut spelled = hole(&mut args, self.exact_operand(&value, span)?);
             if self.is_bound_reference(&value) {
                 spelled = format!("{{ let typed: &::fx_runtime::Tensor = {spelled}; typed }}");
@@ -121,7 +133,7 @@ impl Tracer<'_> {
             }
             let is_written = writes.contains(name);
             let is_lent = !is_written && self.is_lent_option(name, &value);
-            let is_there = is_lent || self.is_exact(&value);
+            let is_there = is_lent || value.is_tensor() || self.is_exact(&value);
             if inner.contains(name) || (is_written && !self.is_spilled(&value)) || !is_there {
                 return unsupported(span, format!("code that mentions `{name}`"));
             }
@@ -141,6 +153,42 @@ impl Tracer<'_> {
             }
         }
         Ok(holds)
+    }
+
+    /// Whether it is a tensor that the code only borrows: it needs no handle of its own, and what the code makes of it may
+    /// hold references to it.
+    fn is_borrowed(
+        &self,
+        value: &Val,
+        (expr, name): (&syn::Expr, &str),
+        inner: &BTreeSet<String>,
+        writes: &[String],
+    ) -> bool {
+        let takes = |method: &str| {
+            let own = self.index.fns.iter().filter(|function| function.sig.ident == method);
+            let mut receivers = own.filter_map(|function| function.sig.receiver());
+            takes_by_name(method)
+                || receivers.any(|receiver| receiver.reference.is_none() || receiver.mutability.is_some())
+        };
+        let is_tensor = matches!(value, Val::Node(id, Ty::Tensor, RefKind::Value) if !self.is_element(*id));
+        is_tensor
+            && !inner.contains(name)
+            && !writes.iter().any(|written| written == name)
+            && only_borrows(expr, name, &takes)
+    }
+
+    /// Whether it is a reference for which an iteration has a handle of its own, which does not outlive it.
+    fn is_overwritten(&self, value: &Val) -> bool {
+        let Val::Node(id, Ty::Tensor, RefKind::Ref | RefKind::RefRef) = value else { return false };
+        let is_chosen = self.graph.node(*id).op.is_control_flow() && !self.graph.chooses_among_outer(*id);
+        let is_repeated = self.graph.scope_of(*id).is_some_and(|scope| scope != self.graph.body());
+        is_repeated && (is_chosen || self.graph.carried(*id).is_some())
+    }
+
+    /// Whether it is handed to a region by a pattern, which may bind a reference.
+    fn is_element(&self, id: NodeId) -> bool {
+        let is_param = self.graph.node(id).op == Op::Placeholder;
+        is_param && self.graph.carried(id).is_none() && self.graph.scope_of(id) != Some(self.graph.body())
     }
 
     /// Whether it is a parameter `Option<&Tensor>` of the function that is inlined, of an option that owns the tensor.
@@ -255,6 +303,12 @@ impl Tracer<'_> {
         }
         Ok(holds)
     }
+}
+
+/// Whether a method of that name takes what it is called on, or changes it, as far as names tell.
+fn takes_by_name(method: &str) -> bool {
+    let is_operator = ["add", "sub", "mul", "div", "neg", "rem", "not"].contains(&method);
+    is_operator || method.starts_with("into") || method.starts_with("try_into") || method.ends_with('_')
 }
 
 /// What opaque code is: a second handle of it is a value.

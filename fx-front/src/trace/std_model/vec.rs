@@ -32,6 +32,12 @@ impl<'a> Tracer<'a> {
             }
             ("append", _) => Some(self.appended(list, element, call)),
             ("extend", _) if call.args.first().is_some_and(yields_values) => Some(self.extended(call)),
+            ("extend" | "extend_from_slice", _) if *element == Ty::Tensor && lent_items(call).is_some() => {
+                let items = lent_items(call)?;
+                let list = &call.receiver;
+                let pushes = syn::parse_quote_spanned!(call.span()=> for fx_extended in #items { #list.push(fx_extended); });
+                Some(self.expr(&pushes))
+            }
             ("pop", Val::List(items)) if !items.is_empty() => Some(self.popped(items.clone(), call)),
             ("push", _) if self.is_spilled(list) => Some(self.push_to(list, element, call)),
             // A list that is written out is a value like a number.
@@ -177,7 +183,7 @@ impl<'a> Tracer<'a> {
                 let node = self.graph.node(*id);
                 let is_element = matches!(node.op.host(), Some(HostOp::Item | HostOp::ItemRef))
                     && matches!(node.args.first(), Some(Arg::Expr(_) | Arg::List(_)));
-                let is_made = node.op.is_control_flow() || is_element;
+                let is_made = node.op.is_control_flow() && !self.graph.chooses_among_outer(*id) || is_element;
                 // What a loop carries is a parameter of its region.
                 let is_carried = self.graph.node(list).op == Op::Placeholder;
                 is_made && (is_carried || self.graph.scope_of(*id) != self.graph.scope_of(list))
@@ -321,6 +327,25 @@ fn is_gathered(list: &syn::Expr) -> bool {
 fn yields_values(chain: &syn::Expr) -> bool {
     let syn::Expr::MethodCall(last) = chain else { return false };
     ["map", "filter_map", "flat_map"].iter().any(|name| last.method == name) && is_chain(chain)
+}
+
+/// What a list of tensors is extended with, where those are written out or references: a list that owns tensors takes no
+/// references.
+fn lent_items(call: &syn::ExprMethodCall) -> Option<syn::Expr> {
+    let items = call.args.first()?;
+    match items {
+        syn::Expr::Array(_) => Some(items.clone()),
+        syn::Expr::Reference(borrowed) if call.method == "extend" => {
+            let list = &borrowed.expr;
+            Some(syn::parse_quote_spanned!(call.span()=> #list.iter()))
+        }
+        syn::Expr::Reference(borrowed) => match &*borrowed.expr {
+            written @ syn::Expr::Array(_) => Some(written.clone()),
+            list => Some(syn::parse_quote_spanned!(call.span()=> #list.iter().copied())),
+        },
+        syn::Expr::MethodCall(inner) if inner.method == "iter" && inner.args.is_empty() => Some(items.clone()),
+        _ => None,
+    }
 }
 
 /// Whether it is a list of numbers of a type that is known.

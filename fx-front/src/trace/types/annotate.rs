@@ -3,7 +3,9 @@
 use fx_ir::{Op, Type};
 use quote::ToTokens;
 use syn::spanned::Spanned;
+use syn::visit_mut::VisitMut;
 
+use crate::syntax::lifetimes::ElideLifetimes;
 use crate::trace::types::ty::{is_copy, is_untyped};
 use crate::trace::{Result, Tracer, Ty, Val, unsupported};
 
@@ -34,6 +36,10 @@ impl Tracer<'_> {
         let is_part = whole != value.node();
         let Some(id) = whole.filter(|&id| self.graph.scope_of(id) == Some(self.region)) else { return Ok(()) };
         let writing = self.facts.writing(id).cloned();
+        let mut ty = ty.clone();
+        if self.frames.len() > 1 {
+            ElideLifetimes.visit_type_mut(&mut ty);
+        }
         let Op::Rust(code) = &mut self.edit_node(id).op else { return Ok(()) };
         if code.opaque.is_none() {
             return Ok(());
@@ -44,7 +50,7 @@ impl Tracer<'_> {
         if is_part {
             // The other parts are variables that it writes to.
             if let Some(writing) = writing {
-                code.template = writing.template(Some(ty));
+                code.template = writing.template(Some(&ty));
             }
             return Ok(());
         }

@@ -1,0 +1,66 @@
+//! Whether opaque code only borrows a variable, so that it can reach it where it is.
+
+use proc_macro2::{TokenStream, TokenTree};
+use quote::ToTokens;
+
+/// Returns whether the code mentions the variable behind a `&` or as the receiver of methods alone; `takes` knows the
+/// methods that take what they are called on, or change it.
+pub(in crate::trace) fn only_borrows(expr: &syn::Expr, name: &str, takes: &dyn Fn(&str) -> bool) -> bool {
+    are_borrows(expr.to_token_stream(), name, takes)
+}
+
+fn are_borrows(tokens: TokenStream, name: &str, takes: &dyn Fn(&str) -> bool) -> bool {
+    let all: Vec<TokenTree> = tokens.into_iter().collect();
+    (0..all.len()).all(|at| match &all[at] {
+        TokenTree::Group(group) => are_borrows(group.stream(), name, takes),
+        // A closure that takes its surroundings with it.
+        TokenTree::Ident(ident) if ident == "move" => false,
+        TokenTree::Ident(ident) if ident == name && is_variable(&all, at) => is_borrow(&all, at, takes),
+        _ => true,
+    })
+}
+
+/// Whether it is no field, method, label or beginning of a path.
+fn is_variable(all: &[TokenTree], at: usize) -> bool {
+    let is_member = at > 0 && is_punct(&all[at - 1], '.') && !(at > 1 && is_punct(&all[at - 2], '.'));
+    !is_member && !all.get(at + 1).is_some_and(|token| is_punct(token, ':'))
+}
+
+fn is_borrow(all: &[TokenTree], at: usize, takes: &dyn Fn(&str) -> bool) -> bool {
+    match (all.get(at + 1), all.get(at + 2), all.get(at + 3)) {
+        (Some(dot), Some(TokenTree::Ident(method)), Some(after)) if is_punct(dot, '.') => {
+            let is_call = matches!(after, TokenTree::Group(_)) || is_punct(after, ':');
+            is_call && !takes(&method.to_string())
+        }
+        (Some(dot), ..) if is_punct(dot, '.') || is_punct(dot, '?') => false,
+        _ => at > 0 && is_punct(&all[at - 1], '&') && !(at > 1 && ends_operand(&all[at - 2])),
+    }
+}
+
+/// Whether a `&` behind it is an operator between two values.
+fn ends_operand(token: &TokenTree) -> bool {
+    match token {
+        TokenTree::Group(group) => group.delimiter() != proc_macro2::Delimiter::Brace,
+        TokenTree::Literal(_) => true,
+        TokenTree::Punct(punct) => matches!(punct.as_char(), '?' | '&'),
+        TokenTree::Ident(ident) => syn::parse_str::<syn::Ident>(&ident.to_string()).is_ok() || ident == "self",
+    }
+}
+
+fn is_punct(token: &TokenTree, wanted: char) -> bool {
+    matches!(token, TokenTree::Punct(punct) if punct.as_char() == wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_behind_a_borrow_or_before_a_method_is_borrowed() {
+        let borrows = |text: &str| only_borrows(&syn::parse_str(text).unwrap(), "z", &|name| name == "into");
+        let yes = ["kept.push(if a { &z } else { &y })", "vec![&z]", "f(x.z, &z)", "z.relu().max()", "|t| t + &z"];
+        assert!(yes.iter().all(|text| borrows(text)));
+        let no = ["z + 1", "Some(z)", "a & z", "z.into()", "move || z.relu()", "&mut z", "f(&z, z)", "&&z", "P { z }"];
+        assert!(!no.iter().any(|text| borrows(text)));
+    }
+}
