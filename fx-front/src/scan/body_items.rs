@@ -23,7 +23,9 @@ impl Scan<'_> {
                 full.segments.push(name.clone().into());
                 (name.clone(), full)
             }));
-            let outer: syn::Item = parse_quote!(use super::*;);
+            let outer: syn::Item = parse_quote!(
+                use super::*;
+            );
             let around = block.stmts.iter().filter_map(|stmt| match stmt {
                 syn::Stmt::Item(item @ (syn::Item::Use(_) | syn::Item::Const(_) | syn::Item::Static(_))) => Some(item),
                 _ => None,
@@ -42,14 +44,14 @@ impl Scan<'_> {
 fn taken_out(block: &mut syn::Block) -> Vec<syn::Item> {
     let is_item = |stmt: &syn::Stmt| match stmt {
         syn::Stmt::Item(syn::Item::Struct(_) | syn::Item::Enum(_) | syn::Item::Type(_) | syn::Item::Impl(_)) => true,
-        syn::Stmt::Item(syn::Item::Fn(item)) => !canonical::is_closure(item),
+        syn::Stmt::Item(syn::Item::Fn(item)) => item.sig.asyncness.is_none() && !canonical::is_closure(item),
         _ => false,
     };
     // Methods of a trait that only the body knows are called by names that mean nothing outside, and the macros of a body
     // are known behind their place alone.
     let stays = |stmt: &syn::Stmt| {
         let is_kept = matches!(stmt, syn::Stmt::Item(syn::Item::Use(_) | syn::Item::Const(_) | syn::Item::Static(_)));
-        let is_closure = matches!(stmt, syn::Stmt::Item(syn::Item::Fn(_)));
+        let is_closure = matches!(stmt, syn::Stmt::Item(syn::Item::Fn(item)) if canonical::is_closure(item));
         matches!(stmt, syn::Stmt::Item(_)) && !is_kept && !is_closure && !is_item(stmt)
     };
     if block.stmts.iter().any(stays) {

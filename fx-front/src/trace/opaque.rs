@@ -17,8 +17,8 @@ use quote::ToTokens;
 use syn::spanned::Spanned;
 
 use crate::frozen::Left;
-use crate::syntax::{effects::computes_gradients, is_compound, is_err, path_text};
 use crate::syntax::targets::each_assigned;
+use crate::syntax::{effects::computes_gradients, is_compound, is_err, path_text};
 use crate::trace::types::ty::is_copy;
 use crate::trace::{
     Result, Tracer, Ty, Unsupported, Val,

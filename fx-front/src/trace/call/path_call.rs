@@ -92,9 +92,12 @@ impl Tracer<'_> {
         }
         if let ([name], true) =
             (args.as_slice(), ["drop", "std::mem::drop", "core::mem::drop"].contains(&full.as_str()))
-            && self.is_done_with(name)
         {
-            return Some(Ok(Val::Unit));
+            match self.is_done_with(name) {
+                Ok(true) => return Some(Ok(Val::Unit)),
+                Ok(false) => {}
+                Err(fault) => return Some(Err(fault)),
+            }
         }
         if let Some(value) = self.number_of_tensor(&full, call, &args).transpose() {
             return Some(value);

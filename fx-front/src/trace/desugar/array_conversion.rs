@@ -2,7 +2,10 @@
 
 use syn::{Expr, Pat, parse_quote_spanned, spanned::Spanned};
 
-use crate::syntax::{integer_literal, names_of, written_types::{segment_args, type_args}};
+use crate::syntax::{
+    integer_literal, names_of,
+    written_types::{segment_args, type_args},
+};
 use crate::trace::desugar::results::{held_by, is_plain, uses};
 
 /// A conversion of a list to an array, a `Result`.
@@ -47,9 +50,7 @@ impl<'e> ArrayConversion<'e> {
                     return None;
                 };
                 let ignores = matches!(closure.inputs.first(), Some(Pat::Wild(_)));
-                Self::of(&mapped.receiver)
-                    .filter(|_| ignores)
-                    .map(|conversion| (conversion, Some(&*closure.body)))
+                Self::of(&mapped.receiver).filter(|_| ignores).map(|conversion| (conversion, Some(&*closure.body)))
             }
             _ => None,
         }
@@ -89,7 +90,9 @@ pub(in crate::trace) fn typed(ty: &syn::Type, init: &Expr) -> Option<Expr> {
 /// Whether the pattern takes the array apart into elements that are looked at one by one.
 pub(in crate::trace) fn is_taken_apart(pat: &Pat) -> bool {
     match pat {
-        Pat::Slice(slice) => slice.elems.iter().all(|pat| !matches!(pat, Pat::Rest(_)) && crate::syntax::matches_all(pat)),
+        Pat::Slice(slice) => {
+            slice.elems.iter().all(|pat| !matches!(pat, Pat::Rest(_)) && crate::syntax::matches_all(pat))
+        }
         pat => names_of(pat).is_empty() && crate::syntax::matches_all(pat),
     }
 }

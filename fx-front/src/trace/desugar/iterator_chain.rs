@@ -187,7 +187,9 @@ fn is_left_open(arg: &syn::GenericArgument) -> bool {
     match arg {
         syn::GenericArgument::Type(syn::Type::Infer(_)) => true,
         syn::GenericArgument::Type(syn::Type::Path(path)) => match path.path.segments.last() {
-            Some(last) if last.ident == "Result" => segment_args(last).next().is_some_and(|held| matches!(held, syn::Type::Infer(_))),
+            Some(last) if last.ident == "Result" => {
+                segment_args(last).next().is_some_and(|held| matches!(held, syn::Type::Infer(_)))
+            }
             _ => false,
         },
         _ => false,

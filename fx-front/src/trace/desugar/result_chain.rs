@@ -22,7 +22,9 @@ fn transposed(call: &syn::ExprMethodCall) -> Option<Expr> {
     let is_one = call.method == "transpose" && call.args.is_empty() && map.method == "map" && map.args.len() == 1;
     let (option, span) = (&map.receiver, call.span());
     let (pat, value) = match map.args.first().filter(|_| is_one)? {
-        Expr::Closure(closure) if is_plain_closure(closure, 1) => (plain(closure.inputs.first()?), asked(&closure.body)?),
+        Expr::Closure(closure) if is_plain_closure(closure, 1) => {
+            (plain(closure.inputs.first()?), asked(&closure.body)?)
+        }
         Expr::Path(function) => {
             return Some(parse_quote_spanned!(span=> match #option {
                 Some(fx_held) => Some(#function(fx_held)?),

@@ -65,7 +65,9 @@ impl<'a> Tracer<'a> {
         let known = [(name.to_string(), list.clone())];
         let test = match &list {
             Val::Node(_, Ty::List(_), _) => self.with_variables(&known, |tracer| tracer.expr(&is_so_long))?,
-            Val::List(items) => Val::Lit(Arg::Bool(i64::try_from(items.len()) == Ok(count)), Ty::Rust("bool".to_owned())),
+            Val::List(items) => {
+                Val::Lit(Arg::Bool(i64::try_from(items.len()) == Ok(count)), Ty::Rust("bool".to_owned()))
+            }
             _ => {
                 self.rollback(mark);
                 return Ok(None);

@@ -8,9 +8,7 @@ use quote::ToTokens;
 use syn::spanned::Spanned;
 use syn::visit_mut::VisitMut;
 
-use crate::syntax::{
-    begins_with_block, bound_names, effects, lifetimes::ElideLifetimes, written_types::typed_params,
-};
+use crate::syntax::{begins_with_block, bound_names, effects, lifetimes::ElideLifetimes, written_types::typed_params};
 use crate::trace::types::ty::is_copy;
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Val,

@@ -8,7 +8,12 @@ use crate::trace::{RefKind, Result, Tracer, Ty, Val, tensor::operator, unsupport
 
 impl Tracer<'_> {
     /// A method that looks into a map; `None` where it is none that is known here, or the map is not only borrowed.
-    pub(in crate::trace) fn map_method(&mut self, map: &Val, key: &Ty, call: &syn::ExprMethodCall) -> Option<Result<Val>> {
+    pub(in crate::trace) fn map_method(
+        &mut self,
+        map: &Val,
+        key: &Ty,
+        call: &syn::ExprMethodCall,
+    ) -> Option<Result<Val>> {
         let (Val::Node(_, Ty::Map { value, .. }, RefKind::Ref), 1) = (map, call.args.len()) else { return None };
         let of = call.args.first()?;
         let name = call.method.to_string();

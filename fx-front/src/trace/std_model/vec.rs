@@ -35,7 +35,8 @@ impl<'a> Tracer<'a> {
             ("extend" | "extend_from_slice", _) if *element == Ty::Tensor && lent_items(call).is_some() => {
                 let items = lent_items(call)?;
                 let list = &call.receiver;
-                let pushes = syn::parse_quote_spanned!(call.span()=> for fx_extended in #items { #list.push(fx_extended); });
+                let pushes =
+                    syn::parse_quote_spanned!(call.span()=> for fx_extended in #items { #list.push(fx_extended); });
                 Some(self.expr(&pushes))
             }
             ("pop", Val::List(items)) if !items.is_empty() => Some(self.popped(items.clone(), call)),

@@ -64,7 +64,8 @@ impl Tracer<'_> {
     fn struct_of_parts(&mut self, ty: &Ty, mut fields: Vec<(String, Val)>) -> Option<Val> {
         let (Ty::Struct(owner), Unwritten::ByParts { .. }) = (ty.clone(), self.unwritten) else { return None };
         // What a function hands back that is no part of another is a whole struct; one of its own items it does not.
-        let is_own_item = self.index.modules.get(&self.index.structs[owner].module).is_some_and(|module| module.is_body);
+        let is_own_item =
+            self.index.modules.get(&self.index.structs[owner].module).is_some_and(|module| module.is_body);
         if self.is_module(ty) || self.is_entry() && !is_own_item {
             return None;
         }

@@ -19,10 +19,9 @@ impl ByLayer {
         for at in 0..self.layers.len() {
             let zs = ys.apply(&self.layers[at]);
             let (keys, values) = match self.cache.remove(&at) {
-                Some((keys, values)) => (
-                    Tensor::cat(&[keys, zs.shallow_clone()], 0),
-                    Tensor::cat(&[values, zs.relu()], 0),
-                ),
+                Some((keys, values)) => {
+                    (Tensor::cat(&[keys, zs.shallow_clone()], 0), Tensor::cat(&[values, zs.relu()], 0))
+                }
                 None => (zs.shallow_clone(), zs.relu()),
             };
             ys = zs.matmul(&keys.tr()).softmax(-1, Kind::Float).matmul(&values);
@@ -78,10 +77,8 @@ mod tests {
 
     #[test]
     fn by_rows() {
-        let make = |p: &nn::Path| ByRows {
-            layer: nn::linear(p / "l", 4, 4, Default::default()),
-            sums: BTreeMap::new(),
-        };
+        let make =
+            |p: &nn::Path| ByRows { layer: nn::linear(p / "l", 4, 4, Default::default()), sums: BTreeMap::new() };
         in_a_row!(make, vec![randn(&[2, 4]), randn(&[1, 4]), randn(&[2, 4]), randn(&[2, 4])]);
     }
 }
