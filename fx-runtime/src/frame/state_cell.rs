@@ -6,9 +6,8 @@
 //! waited for; it has a lock because it is shared.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::fmt;
-use std::hash::{BuildHasher, Hash};
 use std::marker::PhantomData;
 use std::ptr;
 use std::sync::{Arc, MutexGuard};
@@ -186,18 +185,6 @@ macro_rules! element_by_element {
     };
 }
 element_by_element!(Vec, VecDeque);
-
-impl<K: Clone + Eq + Hash, V: CellValue, S: BuildHasher + Default> CellValue for HashMap<K, V, S> {
-    fn with_tensors(&self, tensor: &mut dyn FnMut(&Tensor) -> Result<Tensor, Error>) -> Result<Self, Error> {
-        self.iter().map(|(key, value)| Ok((key.clone(), value.with_tensors(tensor)?))).collect()
-    }
-}
-
-impl<K: Clone + Ord, V: CellValue> CellValue for BTreeMap<K, V> {
-    fn with_tensors(&self, tensor: &mut dyn FnMut(&Tensor) -> Result<Tensor, Error>) -> Result<Self, Error> {
-        self.iter().map(|(key, value)| Ok((key.clone(), value.with_tensors(tensor)?))).collect()
-    }
-}
 
 impl<T: CellValue> CellValue for Option<T> {
     fn with_tensors(&self, tensor: &mut dyn FnMut(&Tensor) -> Result<Tensor, Error>) -> Result<Self, Error> {

@@ -1,10 +1,10 @@
-//! A field of the program's own type, or a map, that calls write to: its cell holds a clone, or a copy of what it holds.
+//! A field of the program's own type that calls write to: its cell holds a clone.
 
 /// What [`state_cell!`](crate::state_cell) chooses with; nothing to call by hand.
 pub mod probe {
     use crate::Error;
     use crate::frame::Frame;
-    use crate::frame::state_cell::{CellValue, Foreign, StateCell};
+    use crate::frame::state_cell::{Foreign, StateCell};
 
     /// Wraps a field, so that the choice below depends on its type.
     #[derive(Debug)]
@@ -16,21 +16,9 @@ pub mod probe {
         fn cell(&self, frame: &Frame, name: &str) -> Result<StateCell<T, Foreign>, Error>;
     }
 
-    impl<T: Clone + Send + 'static> ViaClone<T> for &&Own<'_, T> {
+    impl<T: Clone + Send + 'static> ViaClone<T> for &Own<'_, T> {
         fn cell(&self, frame: &Frame, _name: &str) -> Result<StateCell<T, Foreign>, Error> {
             StateCell::shared(frame, self.0, |value, _| Ok(value.clone()))
-        }
-    }
-
-    /// Second choice: a value of the standard library's that holds tensors, of which there are copies and no clones.
-    pub trait ViaTensors<T> {
-        /// The cell.
-        fn cell(&self, frame: &Frame, name: &str) -> Result<StateCell<T, Foreign>, Error>;
-    }
-
-    impl<T: CellValue + Send + 'static> ViaTensors<T> for &Own<'_, T> {
-        fn cell(&self, frame: &Frame, _name: &str) -> Result<StateCell<T, Foreign>, Error> {
-            StateCell::shared(frame, self.0, T::with_tensors)
         }
     }
 
@@ -50,15 +38,14 @@ pub mod probe {
     }
 }
 
-/// The cell of a field whose type is the program's own, or a map: a clone or a copy of it, an error for what can be neither
-/// and for what cannot be sent.
+/// The cell of a field whose type is the program's own: a clone of it, an error for what cannot be cloned and sent.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! state_cell {
     ($frame:expr, $field:expr, $name:expr, $type:ty) => {{
         #[allow(unused_imports)]
-        use $crate::frozen::cells::{Own, Refused as _, ViaClone as _, ViaTensors as _};
+        use $crate::frozen::cells::{Own, Refused as _, ViaClone as _};
         let field: &$type = $field;
-        (&&&Own(field)).cell($frame, $name)
+        (&&Own(field)).cell($frame, $name)
     }};
 }

@@ -48,7 +48,12 @@ impl Tracer<'_> {
                 Ok(HostOp::Slice("..".to_owned()).on(self.operand(&value, span)?))
             }
             (value, Ty::Rust(name)) if scalar::is_integer(name) && operator::is_number(value) => {
-                let value = self.of_written_type(value.clone(), key);
+                let value = match value {
+                    Val::Lit(..) => self.of_written_type(value.clone(), key),
+                    value if value.ty() == *key => value.clone(),
+                    // The number of an iteration, of which only this would say the type.
+                    _ => return unsupported(span, "a key of a type that is not known"),
+                };
                 Ok(HostOp::Ref.on(self.operand(&value, span)?))
             }
             _ => unsupported(span, "a key of this form"),

@@ -107,7 +107,7 @@ mod tests {
     use super::*;
     use crate::check::{agree, randn, understood};
 
-    understood!(WrittenByOpaque: 3 of 9);
+    understood!(WrittenByOpaque: 4 of 13);
 
     fn layer(p: &nn::Path) -> nn::Linear {
         nn::linear(p / "l", 4, 4, Default::default())

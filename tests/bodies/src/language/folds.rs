@@ -118,7 +118,9 @@ impl SummedAndDropped {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{agree, randn};
+    use crate::check::{agree, not_interpreted, randn};
+
+    not_interpreted!(SummedAndDropped: "two numbers of one type");
 
     #[test]
     fn folds() {

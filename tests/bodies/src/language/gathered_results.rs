@@ -106,7 +106,7 @@ impl OwnFaults {
         if xs.dim() != 2 {
             return Err(Fault::Shape { expected: vec![-1, 4], got: xs.size() });
         }
-        let found = labels(Some(xs.get(0).to_kind(Kind::Int)))?;
+        let found = labels(Some(xs.flatten(0, -1).to_kind(Kind::Int)))?;
         let zs = added(xs, ys)?;
         Ok(zs.apply(&self.fc) * found.len() as i64)
     }

@@ -60,10 +60,10 @@ impl Numbered {
     pub fn forward(&self, levels: &BTreeMap<usize, Tensor>, others: &HashMap<i64, Tensor>) -> Tensor {
         let first = &levels[&0];
         let mut ys = first.apply(&self.fc);
-        for at in 1..3 {
-            let zs = levels.get(&at).unwrap_or(first);
-            ys = ys + zs.tanh();
+        if let Some(second) = levels.get(&1) {
+            ys = ys - second;
         }
+        ys = ys + levels.get(&2).unwrap_or(first).tanh();
         let n = ys.size()[0];
         match others.get(&n) {
             Some(other) => ys * other,

@@ -7,7 +7,6 @@ pub mod handed_in_and_out;
 pub mod interior;
 pub mod kept;
 pub mod lent;
-pub mod maps;
 pub mod optional;
 pub mod own_types;
 pub mod owned_values;
