@@ -105,11 +105,11 @@ impl Whole {
             xs: Tensor,
             mode: Mode,
         }
-        trait Run {
-            fn run(&self) -> Tensor;
+        trait Weighed {
+            fn weighed(&self) -> Tensor;
         }
-        impl Run for Part {
-            fn run(&self) -> Tensor {
+        impl Weighed for Part {
+            fn weighed(&self) -> Tensor {
                 match self.mode {
                     Mode::Plain => self.xs.relu(),
                     Mode::Scaled(by) => &self.xs * by,
@@ -119,7 +119,7 @@ impl Whole {
         let mode = if xs.size()[0] > 2 { Mode::Plain } else { Mode::Scaled(2.0) };
         let mode = std::env::var("FX_NO_SUCH_VARIABLE").map_or(mode, |_| Mode::Plain);
         let all = vec![Part { xs: xs.apply(&self.layer), mode }, Part { xs: xs.neg(), mode: Mode::Scaled(0.5) }];
-        all.iter().map(|part| part.run()).fold(xs.zeros_like(), |sum, part| sum + part)
+        all.iter().map(|part| part.weighed()).fold(xs.zeros_like(), |sum, part| sum + part)
     }
 }
 
