@@ -115,7 +115,9 @@ impl OwnFaults {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{agree, randn};
+    use crate::check::{agree, not_interpreted, randn};
+
+    not_interpreted!(OwnFaults: "is one number");
 
     fn fc(p: &nn::Path) -> nn::Linear {
         nn::linear(p / "fc", 4, 4, Default::default())
