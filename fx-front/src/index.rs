@@ -99,6 +99,8 @@ pub struct Module {
     pub globs: Vec<Glob>,
     /// For names that are not visible in the whole crate: the module within which they are.
     pub scopes: BTreeMap<String, String>,
+    /// Whether it holds the items of a function's body, which have no path.
+    pub is_body: bool,
 }
 
 /// A path imported with `*`.

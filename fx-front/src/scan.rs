@@ -2,6 +2,7 @@
 
 mod associated;
 mod attributes;
+mod body_items;
 mod canonical;
 mod default;
 mod imports;
@@ -270,8 +271,7 @@ impl Scan<'_> {
             }
             let (mut sig, mut block) = (method.sig.clone(), method.block.clone());
             cfg::strip(&mut block);
-            canonical::canonical(&mut block, &|name| self.has_name(module, name));
-            closure_conversion::in_place(&mut block);
+            self.body(&mut block, file, module);
             associated.put_in(&mut sig, &mut block);
             let is_entry = entries.iter().any(|entry| entry.sig.ident == method.sig.ident);
             let is_constructor = options.is_some() && of_trait.is_none() && sig.receiver().is_none();
@@ -294,16 +294,11 @@ impl Scan<'_> {
         }
     }
 
-    fn has_name(&self, module: &str, name: &str) -> bool {
-        self.index.modules.get(module).is_some_and(|here| here.names.contains_key(name))
-    }
-
     fn function(&mut self, item: &syn::ItemFn, file: &str, module: &str) {
         let options = TraceableOptions::of(&self.attributes(&item.attrs, module));
         let mut block = (*item.block).clone();
         cfg::strip(&mut block);
-        canonical::canonical(&mut block, &|name| self.has_name(module, name));
-        closure_conversion::in_place(&mut block);
+        self.body(&mut block, file, module);
         let key = options.is_some().then(|| Key::of_fn(&item.sig, &item.block));
         let (constructor, key) = if closure_conversion::makes_model(&item.sig) { (key, None) } else { (None, key) };
         self.index.fns.push(Function {

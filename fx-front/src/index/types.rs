@@ -28,6 +28,15 @@ pub enum Ty {
     Tuple(Vec<Ty>),
     /// A `RefCell` or a `Cell`, whose content is written to behind a shared reference.
     Interior(&'static str, Box<Ty>),
+    /// A map of tensors by texts or whole numbers.
+    Map {
+        /// The full path of the map's type.
+        path: String,
+        /// The type of the keys.
+        key: Box<Ty>,
+        /// The type of the values.
+        value: Box<Ty>,
+    },
     /// `bool`, of the parameter that is the mode of a forward, and so of the model.
     Mode,
     /// Any other type by its full spelling.
@@ -148,7 +157,12 @@ impl Index {
             Resolved::Item(at, name, _) => Ty::Rust(format!("{at}::{name}")),
             Resolved::External(full) => match dimensions(&last.arguments) {
                 Some(dimensions) => external_ty(&format!("{full}{dimensions}D"), &ty_text(path)),
-                None => external_ty(&full, &ty_text(path)),
+                None => match (external_ty(&full, &ty_text(path)), argument(0), argument(1)) {
+                    (Ty::Rust(path), key, value @ Ty::Tensor) if is_map(&full) && is_key(&key) => {
+                        Ty::Map { path, key: Box::new(key), value: Box::new(value) }
+                    }
+                    (other, ..) => other,
+                },
             },
         }
     }
@@ -197,6 +211,7 @@ impl Index {
             }
             Ty::Interior(name, inner) => format!("::std::cell::{name}<{}>", self.spelling(inner)?),
             Ty::Mode => "bool".to_owned(),
+            Ty::Map { path, .. } => path.clone(),
             Ty::Rust(spelling) => spelling.clone(),
         })
     }
@@ -225,6 +240,7 @@ impl Index {
             Ty::Tuple(parts) => fx_ir::Type::Tuple(parts.iter().map(|part| self.ir_type(part)).collect()),
             Ty::Interior(..) => self.spelling(ty).map_or(fx_ir::Type::Unknown, fx_ir::Type::rust),
             Ty::Mode => fx_ir::Type::rust("bool"),
+            Ty::Map { path, .. } => fx_ir::Type::rust(path),
             Ty::Rust(spelling) => fx_ir::Type::rust(spelling),
         }
     }
@@ -262,6 +278,17 @@ fn external_ty(full: &str, written: &str) -> Ty {
 
 fn ty_text(path: &syn::Path) -> String {
     path.to_token_stream().to_string().replace(' ', "")
+}
+
+/// Whether the path is that of a map of the standard library.
+fn is_map(path: &str) -> bool {
+    let std = path.trim_start_matches("::").strip_prefix("std::collections::");
+    std.is_some_and(|name| ["HashMap", "BTreeMap"].contains(&name))
+}
+
+/// Whether keys of the type are understood.
+fn is_key(ty: &Ty) -> bool {
+    matches!(ty, Ty::Rust(name) if name == "String" || fx_ir::scalar::is_integer(name))
 }
 
 /// Whether it is a number, a truth value or a character.

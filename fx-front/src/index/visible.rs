@@ -41,6 +41,20 @@ fn with_paths(text: &str, name: &dyn Fn(&str, &str) -> Option<String>) -> Option
 const DETOURS: u32 = 3;
 
 impl Index {
+    /// Whether the code names an item of a function's body, which generated code cannot.
+    pub(crate) fn names_body_item(&self, code: &impl quote::ToTokens) -> bool {
+        fn names(tokens: proc_macro2::TokenStream, bodies: &BTreeSet<&str>) -> bool {
+            tokens.into_iter().any(|token| match token {
+                proc_macro2::TokenTree::Group(group) => names(group.stream(), bodies),
+                proc_macro2::TokenTree::Ident(word) => bodies.iter().any(|body| word == body),
+                _ => false,
+            })
+        }
+        let bodies = self.modules.iter().filter(|(_, module)| module.is_body);
+        let bodies: BTreeSet<&str> = bodies.filter_map(|(path, _)| path.rsplit("::").next()).collect();
+        !bodies.is_empty() && names(code.to_token_stream(), &bodies)
+    }
+
     /// Whether code in the module `from` can name the item `name` of `module` by the path where it is declared.
     pub fn sees(&self, from: &str, module: &str, name: &str) -> bool {
         let mut inner = module;
@@ -76,6 +90,7 @@ impl Index {
             }
             Ty::Tuple(parts) => parts.iter().any(|part| self.private_type(from, part)),
             Ty::Rust(spelling) => paths(spelling).any(|(module, name)| !self.is_visible(from, module, name)),
+            Ty::Map { key, value, .. } => self.private_type(from, key) || self.private_type(from, value),
             Ty::Unknown | Ty::Tensor | Ty::Mode | Ty::Leaf(_) => false,
         }
     }
@@ -125,6 +140,10 @@ impl Index {
                 for part in parts {
                     self.gather(part, all);
                 }
+            }
+            Ty::Map { key, value, .. } => {
+                self.gather(key, all);
+                self.gather(value, all);
             }
             Ty::Unknown | Ty::Tensor | Ty::Mode | Ty::Leaf(_) => {}
         }

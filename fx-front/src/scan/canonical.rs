@@ -7,11 +7,16 @@ use syn::visit_mut::VisitMut;
 
 use crate::syntax::{bound_names, imported::imported};
 
-/// Rewrites the body; `means_other` knows the names of which the module has others.
-pub(super) fn canonical(block: &mut syn::Block, means_other: &dyn Fn(&str) -> bool) {
+/// Rewrites the body, with paths for names that it is said to know; `means_other` knows the names of which the module has
+/// others.
+pub(super) fn canonical(
+    block: &mut syn::Block,
+    names: Vec<(syn::Ident, syn::Path)>,
+    means_other: &dyn Fn(&str) -> bool,
+) {
     let whole = syn::Expr::Block(syn::ExprBlock { attrs: Vec::new(), label: None, block: block.clone() });
     let bound = bound_names(&whole);
-    Canonical { bound, names: Vec::new(), constants: Vec::new(), means_other }.visit_block_mut(block);
+    Canonical { bound, names, constants: Vec::new(), means_other }.visit_block_mut(block);
 }
 
 struct Canonical<'n> {
@@ -104,8 +109,13 @@ impl VisitMut for Canonical<'_> {
         });
         let (names, constants) = (self.names.len(), self.constants.len());
         self.declare(block);
-        let uses = block.stmts.iter().take_while(|stmt| matches!(stmt, syn::Stmt::Item(syn::Item::Use(_)))).count();
-        block.stmts.splice(uses..uses, closures);
+        // The code before an item sees it too.
+        let (uses, rest): (Vec<syn::Stmt>, Vec<syn::Stmt>) =
+            block.stmts.drain(..).partition(|stmt| matches!(stmt, syn::Stmt::Item(syn::Item::Use(_))));
+        let (values, rest): (Vec<syn::Stmt>, Vec<syn::Stmt>) = rest
+            .into_iter()
+            .partition(|stmt| matches!(stmt, syn::Stmt::Item(syn::Item::Const(_) | syn::Item::Static(_))));
+        block.stmts = [uses, values, closures, rest].concat();
         syn::visit_mut::visit_block_mut(self, block);
         self.names.truncate(names);
         self.constants.truncate(constants);
@@ -128,6 +138,11 @@ fn of_prelude(path: &syn::Path) -> Option<syn::Ident> {
     let is_full = ["std::", "core::"].iter().any(|krate| before.strip_prefix(krate) == Some(full));
     let is_it = is_full || before == name && path.leading_colon.is_none();
     is_it.then(|| last.ident.clone())
+}
+
+/// Whether a closure can stand for the function inside a body.
+pub(super) fn is_closure(item: &syn::ItemFn) -> bool {
+    as_closure(item).is_some()
 }
 
 /// `let name = |a: A| -> B { .. };` of a function inside a body; none of one that a closure cannot stand for.

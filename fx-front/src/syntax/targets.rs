@@ -30,6 +30,24 @@ pub(crate) fn each_deref_in_scope(expr: &syn::Expr, each: &mut dyn FnMut(&syn::E
     Find { kind: Kind::Derefs, target: each, bound: Vec::new() }.visit_expr(expr);
 }
 
+/// Returns whether the left side of an assignment is taken apart: `(a, b) = pair`.
+pub(crate) fn is_destructuring(target: &syn::Expr) -> bool {
+    matches!(target, syn::Expr::Tuple(_) | syn::Expr::Array(_) | syn::Expr::Struct(_) | syn::Expr::Call(_))
+}
+
+/// Hands over what an assignment writes to: its left side, or the parts of that which are no `_`.
+pub(crate) fn each_assigned<'e>(target: &'e syn::Expr, each: &mut dyn FnMut(&'e syn::Expr)) {
+    match target {
+        syn::Expr::Tuple(parts) => parts.elems.iter().for_each(|part| each_assigned(part, each)),
+        syn::Expr::Array(parts) => parts.elems.iter().for_each(|part| each_assigned(part, each)),
+        syn::Expr::Call(parts) => parts.args.iter().for_each(|part| each_assigned(part, each)),
+        syn::Expr::Struct(parts) => parts.fields.iter().for_each(|field| each_assigned(&field.expr, each)),
+        syn::Expr::Paren(inner) => each_assigned(&inner.expr, each),
+        syn::Expr::Infer(_) | syn::Expr::Range(_) => {}
+        place => each(place),
+    }
+}
+
 /// What is looked for.
 enum Kind<'f> {
     /// What is written to; the function knows the methods that change what they are called on.
@@ -58,7 +76,7 @@ impl Find<'_> {
 }
 impl<'ast> Visit<'ast> for Find<'_> {
     fn visit_expr_assign(&mut self, assign: &'ast syn::ExprAssign) {
-        self.hand_over_written(&assign.left);
+        each_assigned(&assign.left, &mut |target| self.hand_over_written(target));
         syn::visit::visit_expr_assign(self, assign);
     }
     fn visit_expr_binary(&mut self, binary: &'ast syn::ExprBinary) {

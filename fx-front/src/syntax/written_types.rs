@@ -2,10 +2,15 @@
 
 /// The types between the brackets of a path's last segment: `Tensor` of `Option<Tensor>`.
 pub(crate) fn type_args(path: &syn::Path) -> impl Iterator<Item = &syn::Type> {
-    let list = path.segments.last().and_then(|last| match &last.arguments {
+    path.segments.last().into_iter().flat_map(segment_args)
+}
+
+/// The types between the brackets of a segment.
+pub(crate) fn segment_args(segment: &syn::PathSegment) -> impl Iterator<Item = &syn::Type> {
+    let list = match &segment.arguments {
         syn::PathArguments::AngleBracketed(list) => Some(&list.args),
         _ => None,
-    });
+    };
     list.into_iter().flatten().filter_map(|arg| match arg {
         syn::GenericArgument::Type(ty) => Some(ty),
         _ => None,

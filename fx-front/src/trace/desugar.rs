@@ -4,6 +4,7 @@ use proc_macro2::{Ident, Span};
 
 use crate::trace::Ty;
 
+pub(in crate::trace) mod array_conversion;
 pub(in crate::trace) mod array_from_fn;
 pub(in crate::trace) mod closure_form;
 pub(in crate::trace) mod counted_while;

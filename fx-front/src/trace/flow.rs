@@ -1,5 +1,6 @@
 //! Blocks, branches, loops, and how their values are joined.
 
+pub(in crate::trace) mod array_pattern;
 pub(in crate::trace) mod block;
 pub(in crate::trace) mod branch;
 pub(in crate::trace) mod carried_types;

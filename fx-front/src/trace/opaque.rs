@@ -17,6 +17,7 @@ use quote::ToTokens;
 use syn::spanned::Spanned;
 
 use crate::frozen::Left;
+use crate::syntax::targets::each_assigned;
 use crate::syntax::{effects::computes_gradients, is_compound, is_err, path_text};
 use crate::trace::types::ty::is_copy;
 use crate::trace::{
@@ -118,10 +119,13 @@ impl Tracer<'_> {
             syn::Expr::Binary(binary) if is_compound(&binary.op) => &binary.left,
             _ => return false,
         };
-        let syn::Expr::Unary(syn::ExprUnary { op: syn::UnOp::Deref(_), expr: held, .. }) = &**target else {
-            return false;
-        };
-        matches!(&**held, syn::Expr::Path(path) if matches!(self.env.read(&path_text(&path.path)), Some(Val::Node(..))))
+        let mut found = false;
+        each_assigned(target, &mut |target| {
+            let syn::Expr::Unary(syn::ExprUnary { op: syn::UnOp::Deref(_), expr: held, .. }) = target else { return };
+            let syn::Expr::Path(path) = &**held else { return };
+            found |= matches!(self.env.read(&path_text(&path.path)), Some(Val::Node(..)));
+        });
+        found
     }
 
     /// Whether it puts a reference to a part of the model into a container, of which the opaque code would have a copy.

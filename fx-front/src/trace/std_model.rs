@@ -2,6 +2,7 @@
 
 pub(in crate::trace) mod convert;
 pub(in crate::trace) mod element;
+pub(in crate::trace) mod map;
 pub(in crate::trace) mod method_type;
 pub(in crate::trace) mod option;
 pub(in crate::trace) mod store;

@@ -134,6 +134,11 @@ impl Tracer<'_> {
             ) => {
                 return self.option_as_match(receiver, name, call);
             }
+            (_, Ty::Map { key, .. }) => {
+                if let Some(value) = self.map_method(&receiver, &key, call) {
+                    return value;
+                }
+            }
             ("map", Ty::List(_)) if matches!(receiver, Val::List(_)) => return self.array_map(receiver, call),
             (_, Ty::List(element)) => {
                 if let Some(value) = self.list_method(&receiver, &element, name, call) {

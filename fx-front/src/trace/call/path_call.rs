@@ -71,7 +71,7 @@ impl Tracer<'_> {
         };
         match owner {
             Some(Ty::Tensor) => self.tensor_function(name, call),
-            Some(ty @ Ty::Struct(_)) => match self.index.method(&ty, name) {
+            Some(ty @ (Ty::Struct(_) | Ty::Rust(_))) => match self.index.method(&ty, name) {
                 Some(id) => self.call_fn(id, call, errors),
                 None => self.foreign_call(path, call),
             },
@@ -92,9 +92,12 @@ impl Tracer<'_> {
         }
         if let ([name], true) =
             (args.as_slice(), ["drop", "std::mem::drop", "core::mem::drop"].contains(&full.as_str()))
-            && self.is_done_with(name)
         {
-            return Some(Ok(Val::Unit));
+            match self.is_done_with(name) {
+                Ok(true) => return Some(Ok(Val::Unit)),
+                Ok(false) => {}
+                Err(fault) => return Some(Err(fault)),
+            }
         }
         if let Some(value) = self.number_of_tensor(&full, call, &args).transpose() {
             return Some(value);

@@ -5,7 +5,7 @@ use quote::{ToTokens, format_ident};
 use syn::{Expr, parse_quote_spanned, spanned::Spanned};
 
 use crate::syntax::iterator_method::{Form, IteratorMethod, Role};
-use crate::syntax::{any, mentions};
+use crate::syntax::{any, mentions, written_types::segment_args};
 use crate::trace::desugar::closure_form::{is_plain_closure, plain};
 use crate::trace::types::ty::is_copy;
 use crate::trace::{
@@ -174,10 +174,25 @@ fn gathers(call: &syn::ExprMethodCall, around: &dyn Surroundings) -> bool {
     match &call.turbofish {
         None if call.method == "collect_vec" => true,
         Some(fish) => {
+            let is_open = fish.args.iter().any(is_left_open);
             let fish = fish.to_token_stream().to_string();
-            fish.contains("Vec <") || fish.contains("Vec<")
+            fish.contains("Vec <") || fish.contains("Vec<") || is_open && around.collects_vec()
         }
         None => around.collects_vec(),
+    }
+}
+
+/// Whether the code around the call says what is gathered: `_`, and `Result<_, E>`.
+fn is_left_open(arg: &syn::GenericArgument) -> bool {
+    match arg {
+        syn::GenericArgument::Type(syn::Type::Infer(_)) => true,
+        syn::GenericArgument::Type(syn::Type::Path(path)) => match path.path.segments.last() {
+            Some(last) if last.ident == "Result" => {
+                segment_args(last).next().is_some_and(|held| matches!(held, syn::Type::Infer(_)))
+            }
+            _ => false,
+        },
+        _ => false,
     }
 }
 

@@ -3,7 +3,7 @@
 use syn::{Expr, Stmt, parse_quote_spanned, spanned::Spanned};
 
 use crate::syntax::{is_call_of, mentions, panics};
-use crate::trace::desugar::closure_form::is_plain_closure;
+use crate::trace::desugar::closure_form::{is_plain_closure, plain};
 
 /// `match x { A => call, _ => return Err(e) }?` as `match x { A => call?, _ => return Err(e) }`, the same of an `if` and a
 /// block, and `call.map(|y| a)?` as `{ let y = call?; a }`; `None` for any other expression.
@@ -11,9 +11,29 @@ pub(in crate::trace) fn with_question_inside(expr: &Expr) -> Option<Expr> {
     match expr {
         Expr::Paren(inner) => with_question_inside(&inner.expr),
         Expr::Match(_) | Expr::If(_) | Expr::Block(_) => asked(expr),
-        Expr::MethodCall(call) => mapped(call),
+        Expr::MethodCall(call) => mapped(call).or_else(|| transposed(call)),
         _ => None,
     }
+}
+
+/// `option.map(|x| call).transpose()` as `match option { Some(x) => Some(call?), None => None }`.
+fn transposed(call: &syn::ExprMethodCall) -> Option<Expr> {
+    let Expr::MethodCall(map) = &*call.receiver else { return None };
+    let is_one = call.method == "transpose" && call.args.is_empty() && map.method == "map" && map.args.len() == 1;
+    let (option, span) = (&map.receiver, call.span());
+    let (pat, value) = match map.args.first().filter(|_| is_one)? {
+        Expr::Closure(closure) if is_plain_closure(closure, 1) => {
+            (plain(closure.inputs.first()?), asked(&closure.body)?)
+        }
+        Expr::Path(function) => {
+            return Some(parse_quote_spanned!(span=> match #option {
+                Some(fx_held) => Some(#function(fx_held)?),
+                None => None,
+            }));
+        }
+        _ => return None,
+    };
+    Some(parse_quote_spanned!(span=> match #option { Some(#pat) => Some(#value), None => None }))
 }
 
 /// `call.map(|y| a)` as `{ let y = call?; a }`, and `call.and_then(|y| a)` as `{ let y = call?; a? }`.

@@ -68,7 +68,7 @@ fn converted(error: &Expr) -> &Expr {
 }
 
 /// What the pattern of this variant holds.
-fn held_by<'p>(pat: &'p Pat, variant: &str) -> Option<&'p Pat> {
+pub(in crate::trace) fn held_by<'p>(pat: &'p Pat, variant: &str) -> Option<&'p Pat> {
     match pat {
         Pat::TupleStruct(of) if of.path.is_ident(variant) && of.elems.len() == 1 => of.elems.first(),
         _ => None,
@@ -76,12 +76,12 @@ fn held_by<'p>(pat: &'p Pat, variant: &str) -> Option<&'p Pat> {
 }
 
 /// Whether the pattern takes any error.
-fn is_plain(pat: &Pat) -> bool {
+pub(in crate::trace) fn is_plain(pat: &Pat) -> bool {
     crate::syntax::matches_all(pat)
 }
 
 /// Whether the code reads what the pattern binds.
-fn uses(body: &Expr, pat: &Pat) -> bool {
+pub(in crate::trace) fn uses(body: &Expr, pat: &Pat) -> bool {
     names_of(pat).iter().any(|name| mentions(body, &syn::Ident::new(name, pat.span())))
 }
 

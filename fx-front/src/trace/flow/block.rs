@@ -178,7 +178,7 @@ impl Tracer<'_> {
             syn::Expr::Match(choice) => self.choice(choice, true),
             syn::Expr::MethodCall(call) => match mapped(call) {
                 Some(block) => self.expr(&block),
-                None => self.expr_with(expr, OnError::Propagate),
+                None => self.method_with_question(expr),
             },
             _ => self.expr_with(expr, OnError::Propagate),
         };
@@ -195,6 +195,17 @@ impl Tracer<'_> {
             }
             Ok(value)
         })
+    }
+
+    /// A method of a `Result` or of an option, as with a `?` behind it.
+    fn method_with_question(&mut self, expr: &syn::Expr) -> Result<Val> {
+        if let Some(value) = self.question_on_option(expr)? {
+            return Ok(value);
+        }
+        match self.in_other_words(expr)? {
+            Some(value) => Ok(value),
+            None => self.expr_with(expr, OnError::Propagate),
+        }
     }
 
     /// Opaque code at the end of a function is the `Result` that the function's signature names, or within `Ok(..)` what is
@@ -260,8 +271,29 @@ impl Tracer<'_> {
                 self.env.declare(&item.ident.to_string(), value);
                 Ok(Val::Unit)
             }
+            syn::Item::Static(item) if matches!(item.mutability, syn::StaticMutability::None) => {
+                let value = self.expr(&item.expr)?;
+                if !is_literal(&value) {
+                    // It may be written to behind a shared reference, and is there once for all calls.
+                    return unsupported(item.span(), "a `static` of this form");
+                }
+                let ty = self.index.ty(self.module(), self.function().owner.as_ref(), &item.ty);
+                let value = self.of_written_type(value, &ty);
+                self.env.declare(&item.ident.to_string(), value);
+                Ok(Val::Unit)
+            }
             other => unsupported(other.span(), "an item inside a function body"),
         }
+    }
+}
+
+/// Whether the value is made of literals.
+fn is_literal(value: &Val) -> bool {
+    match value {
+        Val::Lit(..) => true,
+        Val::List(parts) | Val::Tuple(parts) => parts.iter().all(is_literal),
+        Val::Some(held) => is_literal(held),
+        _ => false,
     }
 }
 

@@ -13,7 +13,7 @@ use crate::syntax::{matches_all, names_of};
 use crate::trace::{
     Result, Tracer, Ty, Val, application,
     desugar::{
-        let_chains,
+        array_conversion, let_chains,
         match_guards::{GUARDED, without_guard, without_names},
         match_tuple,
         option::condition_on_zip,
@@ -96,6 +96,11 @@ impl<'a> Tracer<'a> {
         then: Continuation<'_, 'a>,
         otherwise: Continuation<'_, 'a>,
     ) -> Result<Val> {
+        if let Some(held) = results::held_by(&condition.pat, "Ok")
+            && let Some(value) = self.if_array(&condition.expr, held, condition.span(), then, otherwise)?
+        {
+            return Ok(value);
+        }
         if let Some(plain) = results::tested(condition) {
             return self.if_pattern(&plain, then, otherwise);
         }
@@ -153,6 +158,15 @@ impl<'a> Tracer<'a> {
         let of_condition = choice.arms.iter().find(|arm| arm.attrs.iter().any(|attr| attr.path().is_ident("cfg")));
         if let Some(arm) = of_condition {
             return unsupported(arm.span(), "code under a condition that only rustc knows");
+        }
+        if let Some((ok, err)) = array_conversion::arms(choice)
+            && let Some(held) = results::held_by(&ok.pat, "Ok")
+        {
+            let then = &mut |tracer: &mut Self| tracer.last_expr(&ok.body, tail);
+            let otherwise = &mut |tracer: &mut Self| tracer.last_expr(&err.body, tail);
+            if let Some(value) = self.if_array(&choice.expr, held, choice.match_token.span, then, otherwise)? {
+                return Ok(value);
+            }
         }
         if let Some(plain) = results::without_error(choice, tail && self.closures == 0) {
             return self.choice(&plain, tail);

@@ -15,35 +15,6 @@ use crate::trace::{
 };
 
 impl Tracer<'_> {
-    /// `let [a, b]: [Tensor; 2] = list.try_into().unwrap()`: a list that has to be so long, or the function leaves with an
-    /// error: `list.try_into().map_err(|_| ..)?`; `None` for anything else.
-    fn array_of(&mut self, pat: &syn::Pat, init: &syn::Expr) -> Result<Option<Val>> {
-        let syn::Pat::Type(syn::PatType { pat, ty, .. }) = pat else { return Ok(None) };
-        let (syn::Pat::Slice(_), syn::Type::Array(array), Some((list, error))) = (&**pat, &**ty, converted(init))
-        else {
-            return Ok(None);
-        };
-        let Some(length) = crate::syntax::integer_literal(&array.len) else { return Ok(None) };
-        let mark = self.checkpoint();
-        let list = self.expr(list)?;
-        let (Val::Node(id, Ty::List(_), _), span) = (&list, init.span()) else {
-            return unsupported(init.span(), "the method `try_into`");
-        };
-        if let Some(error) = error {
-            let (name, length) = (self.fresh_name("list", span), &array.len);
-            let check: syn::Expr = syn::parse_quote_spanned!(span=> if #name.len() != #length {
-                return Err(::core::convert::From::from(#error));
-            });
-            let known = [(name.to_string(), list.clone())];
-            if self.with_variables(&known, |tracer| tracer.expr(&check)).is_err() {
-                self.rollback(mark);
-                return Ok(None);
-            }
-        }
-        let args = vec![(*id).into(), Arg::Int(length)];
-        Ok(Some(self.host_node(HostOp::Exactly, args, "array", list.ty(), span)))
-    }
-
     pub(in crate::trace) fn local(&mut self, local: &syn::Local) -> Result<Val> {
         let Some(init) = &local.init else { return self.declared(&local.pat) };
         if let Some((_, diverge)) = &init.diverge {
@@ -218,32 +189,6 @@ fn gathers_vec(ty: &syn::Type) -> Option<bool> {
     match (written.starts_with("Vec"), written.contains("Vec")) {
         (true, _) => Some(true),
         (false, is_part) => (!is_part).then_some(false),
-    }
-}
-
-/// The list of `list.try_into().unwrap()` and of `list.try_into().map_err(|_| error)?`, and the error.
-fn converted(init: &syn::Expr) -> Option<(&syn::Expr, Option<&syn::Expr>)> {
-    match init {
-        syn::Expr::MethodCall(taken) if taken.method == "unwrap" || taken.method == "expect" => {
-            listed(&taken.receiver).map(|list| (list, None))
-        }
-        syn::Expr::Try(question) => {
-            let syn::Expr::MethodCall(mapped) = &*question.expr else { return None };
-            let Some(syn::Expr::Closure(closure)) = mapped.args.first().filter(|_| mapped.method == "map_err") else {
-                return None;
-            };
-            let ignores = matches!(closure.inputs.first(), Some(syn::Pat::Wild(_)));
-            listed(&mapped.receiver).filter(|_| ignores).map(|list| (list, Some(&*closure.body)))
-        }
-        _ => None,
-    }
-}
-
-/// The list of `list.try_into()`.
-fn listed(expr: &syn::Expr) -> Option<&syn::Expr> {
-    match expr {
-        syn::Expr::MethodCall(turned) if turned.method == "try_into" => Some(&turned.receiver),
-        _ => None,
     }
 }
 

@@ -118,12 +118,7 @@ impl Tracer<'_> {
             if matches!(pat, syn::Pat::Rest(_)) {
                 return unsupported(pat.span(), "`..` in a pattern");
             }
-            let item = match value {
-                Val::List(items) => items.get(position).cloned(),
-                Val::Node(_, Ty::List(element), _) => Some(self.item_at(value, element, position, pat.span())?),
-                _ => None,
-            };
-            let Some(item) = item else { return unsupported(pat.span(), "a pattern of this form") };
+            let item = self.array_part(value, position, pat.span())?;
             self.bind(pat, item)?;
         }
         Ok(())

@@ -4,8 +4,9 @@ use fx_ir::{Arg, Code, Effect, Op};
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
+use syn::visit_mut::VisitMut;
 
-use crate::syntax::is_err;
+use crate::syntax::{is_err, lifetimes::ElideLifetimes};
 use crate::trace::types::ty::{is_copy, never};
 use crate::trace::{Result, Tracer, Ty, Val, call::panics::arguments, opaque::template::hole, unsupported};
 
@@ -16,6 +17,11 @@ impl Tracer<'_> {
             return unsupported(expr.span(), "`Err` here");
         };
         let value = if let syn::Expr::Return(syn::ExprReturn { expr: Some(value), .. }) = expr { value } else { expr };
+        let mut whole = whole.clone();
+        if self.frames.len() > 1 {
+            // The lifetimes that a function names are none of the one that it is inlined in.
+            ElideLifetimes.visit_type_mut(&mut whole);
+        }
         let (whole, mark) = (whole.to_token_stream().to_string(), self.checkpoint());
         let closed = match self.is_home().then(|| self.captured(value, expr.span())) {
             Some(Ok((code, args))) => return Ok(self.refuse(code, &whole, args, expr.span())),

@@ -8,9 +8,7 @@ use quote::ToTokens;
 use syn::spanned::Spanned;
 use syn::visit_mut::VisitMut;
 
-use crate::syntax::{
-    begins_with_block, bound_names, effects, lifetimes::ElideLifetimes, written_types::typed_params,
-};
+use crate::syntax::{begins_with_block, bound_names, effects, lifetimes::ElideLifetimes, written_types::typed_params};
 use crate::trace::types::ty::is_copy;
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Val,
@@ -59,6 +57,9 @@ impl Tracer<'_> {
     ) -> Result<OpaqueCode> {
         if !self.is_home() {
             return unsupported(span, "code of another module");
+        }
+        if self.index.names_body_item(expr) {
+            return unsupported(span, "an item inside a function body");
         }
         let writes = self.writes(expr);
         self.spill_variables(&writes, span)?;

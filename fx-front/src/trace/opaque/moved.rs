@@ -6,6 +6,7 @@ use quote::quote;
 use syn::visit::Visit;
 use syn::visit_mut::VisitMut;
 
+use crate::syntax::targets::{each_assigned, is_destructuring};
 use crate::syntax::{bound_names, comma_operands, is_compound, names_of};
 
 /// The code with a second handle where it moves one of these tensors, which it has to hand back when it is done: variables
@@ -57,7 +58,7 @@ impl<'ast> Visit<'ast> for Parts<'_> {
             syn::Expr::Reference(borrowed) => self.place(&borrowed.expr),
             syn::Expr::Field(field) => self.place(&field.base),
             syn::Expr::Assign(assign) => {
-                self.place(&assign.left);
+                each_assigned(&assign.left, &mut |target| self.place(target));
                 self.visit_expr(&assign.right);
             }
             syn::Expr::Macro(list) if list.mac.path.is_ident("vec") => {
@@ -162,7 +163,7 @@ impl VisitMut for Handles {
                 self.place(&mut index.expr);
                 self.visit_expr_mut(&mut index.index);
             }
-            syn::Expr::Assign(assign) if !matches!(*assign.left, syn::Expr::Tuple(_)) => {
+            syn::Expr::Assign(assign) if !is_destructuring(&assign.left) => {
                 self.place(&mut assign.left);
                 self.visit_expr_mut(&mut assign.right);
             }

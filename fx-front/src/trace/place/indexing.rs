@@ -56,6 +56,9 @@ impl Tracer<'_> {
                 _ => self.slice(&list, range, index.span()),
             };
         }
+        if let Ty::Map { .. } = list.ty() {
+            return self.map_item(&list, &index.index, index.span());
+        }
         let at = self.expr(&index.index)?;
         if let (Val::List(items), Val::Lit(Arg::Int(at), _)) = (&list, &at) {
             let item = usize::try_from(*at).ok().and_then(|at| items.get(at));

@@ -33,10 +33,18 @@ impl Tracer<'_> {
     }
 
     /// Whether to drop it does nothing but end a borrow, or the life of a tensor, early.
-    pub(in crate::trace) fn is_done_with(&self, dropped: &Expr) -> bool {
-        let Expr::Path(path) = dropped else { return false };
-        let value = path.path.get_ident().and_then(|name| self.env.read(&name.to_string()));
-        value.is_some_and(|value| matches!(value, Val::Place(_)) || is_plain(&value.ty()))
+    pub(in crate::trace) fn is_done_with(&mut self, dropped: &Expr) -> Result<bool> {
+        let is_nothing = |value: &Val| matches!(value, Val::Place(_)) || is_plain(&value.ty());
+        if let Expr::Path(path) = dropped {
+            let value = path.path.get_ident().and_then(|name| self.env.read(&name.to_string()));
+            return Ok(value.is_some_and(is_nothing));
+        }
+        let mark = self.checkpoint();
+        let is_done = is_nothing(&self.expr(dropped)?);
+        if !is_done {
+            self.rollback(mark);
+        }
+        Ok(is_done)
     }
 
     /// A method of a cell; `None` for any other call.

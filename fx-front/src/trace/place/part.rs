@@ -35,6 +35,16 @@ impl Tracer<'_> {
         }
     }
 
+    /// The element of an array at a known position, as a pattern has it.
+    pub(in crate::trace) fn array_part(&mut self, value: &Val, position: usize, span: Span) -> Result<Val> {
+        let item = match value {
+            Val::List(items) => items.get(position).cloned(),
+            Val::Node(_, Ty::List(element), _) => Some(self.item_at(value, element, position, span)?),
+            _ => None,
+        };
+        item.map_or_else(|| unsupported(span, "a pattern of this form"), Ok)
+    }
+
     /// The element of a list at a known position.
     pub(in crate::trace) fn item_at(&mut self, list: &Val, element: &Ty, position: usize, span: Span) -> Result<Val> {
         let position_arg = Arg::Int(i64::try_from(position).unwrap_or(i64::MAX));

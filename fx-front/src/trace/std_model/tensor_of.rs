@@ -50,7 +50,7 @@ impl Tracer<'_> {
     /// `Tensor::from(number)` of a number whose type is known: a tensor without dimensions; `None` of anything else.
     pub(in crate::trace) fn tensor_of_number(&mut self, number: &syn::Expr) -> Result<Option<Val>> {
         let (mark, span) = (self.checkpoint(), number.span());
-        if let Ok(value) = self.expr(number)
+        if let Ok(value) = self.expr(number).map(|value| self.of_default_type(value, number))
             && is_numeric(&value)
         {
             let args = vec![HostOp::Array.of([self.operand(&value, span)?])];
@@ -63,6 +63,16 @@ impl Tracer<'_> {
     }
 }
 
+impl Tracer<'_> {
+    /// A number without a suffix as rustc takes it where nothing says its type: the call takes numbers of all types.
+    fn of_default_type(&mut self, value: Val, number: &syn::Expr) -> Val {
+        match literal_type(peeled(number)) {
+            Some(ty) if is_untyped(&value.ty()) => self.of_written_type(value, &Ty::Rust(ty.to_owned())),
+            _ => value,
+        }
+    }
+}
+
 /// The type that rustc takes numbers for of which nothing says another, where all that says it is a list of literals.
 fn default_type(data: &syn::Expr) -> Option<Ty> {
     let data = match peeled(data) {
@@ -70,17 +80,19 @@ fn default_type(data: &syn::Expr) -> Option<Ty> {
         list => list,
     };
     let syn::Expr::Array(list) = data else { return None };
-    let literal = |item: &syn::Expr| match item {
-        syn::Expr::Unary(syn::ExprUnary { op: syn::UnOp::Neg(_), expr, .. }) => literal_type(expr),
-        item => literal_type(item),
-    };
-    let first = list.elems.first().and_then(literal)?;
-    list.elems.iter().all(|item| literal(item) == Some(first)).then(|| Ty::Rust(first.to_owned()))
+    let first = list.elems.first().and_then(literal_type)?;
+    list.elems.iter().all(|item| literal_type(item) == Some(first)).then(|| Ty::Rust(first.to_owned()))
 }
 
-/// The type of a number without a suffix.
+/// The type of a number without a suffix, and of what is computed from such numbers alone.
 fn literal_type(item: &syn::Expr) -> Option<&'static str> {
+    use syn::BinOp::{Add, Div, Mul, Rem, Sub};
     match item {
+        syn::Expr::Paren(inner) => literal_type(&inner.expr),
+        syn::Expr::Binary(sum) if matches!(sum.op, Add(_) | Sub(_) | Mul(_) | Div(_) | Rem(_)) => {
+            literal_type(&sum.left).filter(|left| literal_type(&sum.right) == Some(left))
+        }
+        syn::Expr::Unary(syn::ExprUnary { op: syn::UnOp::Neg(_), expr, .. }) => literal_type(expr),
         syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Float(number), .. }) if number.suffix().is_empty() => Some("f64"),
         syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Int(number), .. }) if number.suffix().is_empty() => Some("i32"),
         _ => None,

@@ -12,6 +12,9 @@ impl Tracer<'_> {
     pub(in crate::trace) fn qualified(&self, path: &syn::Path) -> Result<String> {
         let written = path.to_token_stream().to_string().replace(' ', "");
         let text = path_text(path);
+        if self.index.names_body_item(path) {
+            return unsupported(path.span(), "an item inside a function body, which generated code cannot name");
+        }
         if path.segments.first().is_some_and(|first| first.ident == "Self") {
             let owner = self.function().owner.as_ref().map(|owner| self.index.ty(self.module(), None, owner));
             let spelled = owner.as_ref().and_then(|owner| self.spelling(owner));

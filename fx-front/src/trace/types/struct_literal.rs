@@ -63,7 +63,10 @@ impl Tracer<'_> {
     /// A struct that generated code cannot make, as the values of its fields; `None` where not all of them are known.
     fn struct_of_parts(&mut self, ty: &Ty, mut fields: Vec<(String, Val)>) -> Option<Val> {
         let (Ty::Struct(owner), Unwritten::ByParts { .. }) = (ty.clone(), self.unwritten) else { return None };
-        if self.is_module(ty) || self.is_entry() {
+        // What a function hands back that is no part of another is a whole struct; one of its own items it does not.
+        let is_own_item =
+            self.index.modules.get(&self.index.structs[owner].module).is_some_and(|module| module.is_body);
+        if self.is_module(ty) || self.is_entry() && !is_own_item {
             return None;
         }
         let names: Vec<String> = self.index.structs[owner].fields.iter().map(|field| field.name.clone()).collect();

@@ -138,6 +138,20 @@ impl MadeOptional {
     }
 }
 
+/// Tensors of numbers without a suffix, of the types that Rust gives them.
+#[derive(Debug, Module)]
+pub struct OfLiterals {
+    layer: nn::Linear,
+}
+
+#[traceable(strict)]
+impl OfLiterals {
+    pub fn forward(&self, xs: &Tensor) -> (Tensor, Tensor) {
+        let ys = xs.apply(&self.layer) * Tensor::from(0.5) + Tensor::from(-2) - Tensor::from(2 * 3);
+        (ys.index(&[None, Some(Tensor::from(0))]), Tensor::from(-1) + Tensor::from(2))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -176,5 +190,11 @@ mod tests {
         let make = |p: &Path| MadeOptional { layer: nn::linear(p / "l", 4, 4, Default::default()) };
         let cases = [(randn(&[2, 4]), None), (randn(&[2, 4]), Some(randn(&[2, 4])))];
         agree!(make, cases, |net, (xs, given)| net.forward(xs, given.as_ref()));
+    }
+
+    #[test]
+    fn literals_as_tensors() {
+        let make = |p: &Path| OfLiterals { layer: nn::linear(p / "l", 4, 4, Default::default()) };
+        agree!(make, [randn(&[3, 4])], |net, xs| net.forward(xs));
     }
 }

@@ -75,8 +75,6 @@ pub struct Holds {
     extra: Option<Tensor>,
 }
 
-#[cfg(test)]
-crate::check::understood!(Holds: 2 of 4);
 #[traceable]
 impl Holds {
     fn extra(&self) -> Result<&Tensor, Missing> {

@@ -94,10 +94,33 @@ impl DeclaredTogether {
     }
 }
 
+/// Lists that are summed up, and values that are given up early.
+#[derive(Debug, Module)]
+pub struct SummedAndDropped {
+    fc: nn::Linear,
+}
+
+#[traceable(strict)]
+impl SummedAndDropped {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let ys = xs.apply(&self.fc);
+        let columns = ys.split(1, 1);
+        let by_reference = columns.iter().sum::<Tensor>();
+        let last = columns.into_iter().map(|column| column * 2.0).sum::<Tensor>();
+        let pieces = vec![ys.relu(), ys.neg()];
+        drop(pieces);
+        drop(ys.tanh());
+        drop(Some(ys));
+        by_reference * last
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{agree, randn};
+    use crate::check::{agree, not_interpreted, randn};
+
+    not_interpreted!(SummedAndDropped: "two numbers of one type");
 
     #[test]
     fn folds() {
@@ -113,5 +136,11 @@ mod tests {
             let make = |p: &nn::Path| DeclaredTogether { fc: nn::linear(p, 8, 8, Default::default()), is_deep };
             agree!(make, [randn(&[2, 8])], |net, xs| net.forward(xs));
         }
+    }
+
+    #[test]
+    fn summed_and_dropped() {
+        let make = |p: &nn::Path| SummedAndDropped { fc: nn::linear(p / "fc", 4, 4, Default::default()) };
+        agree!(make, [randn(&[2, 4])], |net, xs| net.forward(xs));
     }
 }

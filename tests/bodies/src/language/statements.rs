@@ -211,7 +211,6 @@ mod tests {
 
     not_interpreted!(Asserts: "interpreting the code");
 
-    understood!(InnerItems: 0 of 5);
     understood!(Strings: 3 of 11);
     understood!(Collections: 1 of 17);
     understood!(References: 0 of 5);

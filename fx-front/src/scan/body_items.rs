@@ -1,0 +1,82 @@
+//! Items inside a function's body: types, and functions that no closure stands for. They are declared in a module of their
+//! own, which only the code of that body sees.
+
+use std::path::Path;
+
+use quote::format_ident;
+use syn::parse_quote;
+
+use super::{Scan, canonical};
+use crate::closure_conversion;
+use crate::index::Name;
+
+impl Scan<'_> {
+    /// Brings a body into one spelling, with its items declared in a module of their own.
+    pub(super) fn body(&mut self, block: &mut syn::Block, file: &str, module: &str) {
+        let items = taken_out(block);
+        let mut names = Vec::new();
+        if !items.is_empty() {
+            let inner = format_ident!("fx_body_{}", self.index.modules.len());
+            let path = format!("{module}::{inner}");
+            let prefix: syn::Path = syn::parse_str(&path).unwrap_or_else(|_| inner.clone().into());
+            names.extend(items.iter().filter_map(declared).map(|name| {
+                let mut full = prefix.clone();
+                full.segments.push(name.clone().into());
+                (name.clone(), full)
+            }));
+            let outer: syn::Item = parse_quote!(
+                use super::*;
+            );
+            let around = block.stmts.iter().filter_map(|stmt| match stmt {
+                syn::Stmt::Item(item @ (syn::Item::Use(_) | syn::Item::Const(_) | syn::Item::Static(_))) => Some(item),
+                _ => None,
+            });
+            let all: Vec<syn::Item> = around.cloned().chain([outer]).chain(items).collect();
+            self.here(module).names.insert(inner.to_string(), Name::Other);
+            self.here(module).scopes.insert(inner.to_string(), path.clone());
+            self.here(&path).is_body = true;
+            self.items(&all, file, Path::new(""), &path);
+        }
+        let means_other =
+            |name: &str| self.index.modules.get(module).is_some_and(|here| here.names.contains_key(name));
+        canonical::canonical(block, names, &means_other);
+        closure_conversion::in_place(block);
+    }
+}
+
+/// Takes the items out of the body that a module can hold; none where one of them cannot be in another place.
+fn taken_out(block: &mut syn::Block) -> Vec<syn::Item> {
+    let is_item = |stmt: &syn::Stmt| match stmt {
+        syn::Stmt::Item(syn::Item::Struct(_) | syn::Item::Enum(_) | syn::Item::Type(_) | syn::Item::Impl(_)) => true,
+        syn::Stmt::Item(syn::Item::Fn(item)) => item.sig.asyncness.is_none() && !canonical::is_closure(item),
+        _ => false,
+    };
+    // Methods of a trait that only the body knows are called by names that mean nothing outside, and the macros of a body
+    // are known behind their place alone.
+    let stays = |stmt: &syn::Stmt| {
+        let is_kept = matches!(stmt, syn::Stmt::Item(syn::Item::Use(_) | syn::Item::Const(_) | syn::Item::Static(_)));
+        let is_closure = matches!(stmt, syn::Stmt::Item(syn::Item::Fn(item)) if canonical::is_closure(item));
+        matches!(stmt, syn::Stmt::Item(_)) && !is_kept && !is_closure && !is_item(stmt)
+    };
+    if block.stmts.iter().any(stays) {
+        return Vec::new();
+    }
+    let (items, rest): (Vec<syn::Stmt>, Vec<syn::Stmt>) = block.stmts.drain(..).partition(is_item);
+    block.stmts = rest;
+    let items = items.into_iter().filter_map(|stmt| match stmt {
+        syn::Stmt::Item(item) => Some(item),
+        _ => None,
+    });
+    items.collect()
+}
+
+/// The name that the item declares.
+fn declared(item: &syn::Item) -> Option<&syn::Ident> {
+    match item {
+        syn::Item::Struct(item) => Some(&item.ident),
+        syn::Item::Enum(item) => Some(&item.ident),
+        syn::Item::Type(item) => Some(&item.ident),
+        syn::Item::Fn(item) => Some(&item.sig.ident),
+        _ => None,
+    }
+}

@@ -1,0 +1,67 @@
+//! Lists that become arrays or are refused: `<[Tensor; 2]>::try_from(list)`, `TryInto::<[Tensor; 3]>::try_into(list)`.
+
+use fx_runtime::{Kind, Module, Tensor, nn, traceable};
+
+/// What is not of the length is refused by `let .. else`.
+#[derive(Debug, Module)]
+pub struct Heads {
+    qkv: nn::Linear,
+    parts: i64,
+}
+
+#[traceable(strict)]
+impl Heads {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let qkv = xs.apply(&self.qkv);
+        let Ok([q, k, v]) = TryInto::<[Tensor; 3]>::try_into(qkv.chunk(self.parts, -1)) else {
+            return qkv.narrow(-1, 0, 4);
+        };
+        let Ok([first, second]) = <[Tensor; 2]>::try_from(v.chunk(2, -1)) else { panic!("two halves") };
+        let Ok([low, _]): Result<[Tensor; 2], _> = k.chunk(2, -1).try_into() else { panic!("two halves") };
+        let [rows, columns] = <[i64; 2]>::try_from(q.size()).expect("two axes");
+        let scores = q.matmul(&k.tr()).softmax(-1, Kind::Float) / (rows * columns) as f64;
+        scores.matmul(&Tensor::cat(&[second * low, first], -1))
+    }
+}
+
+/// The same as an `if let` and as a `match`, of lists that are as long as the input says.
+#[derive(Debug, Module)]
+pub struct Rows {
+    fc: nn::Linear,
+}
+
+#[traceable(strict)]
+impl Rows {
+    pub fn forward(&self, xs: &Tensor) -> Result<Tensor, String> {
+        let ys = xs.apply(&self.fc);
+        let joined = match <[Tensor; 2]>::try_from(ys.unbind(0)) {
+            Ok([first, second]) => first * second,
+            Err(_) => ys.sum_dim_intlist(&[0i64][..], false, Kind::Float),
+        };
+        let shape = if let Ok([rows, _]) = TryInto::<[i64; 2]>::try_into(xs.size()) { rows } else { 0 };
+        let known = vec![joined.relu(), joined.tanh()];
+        let Ok([relu, tanh]) = <[Tensor; 2]>::try_from(known) else { unreachable!() };
+        let [only] = <[Tensor; 1]>::try_from(xs.chunk(1, 0)).map_err(|_| format!("{shape} rows"))?;
+        Ok((relu - tanh) * shape + only.sum(Kind::Float))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::{agree, randn};
+
+    #[test]
+    fn let_else() {
+        for parts in [3, 2] {
+            let make = |p: &nn::Path| Heads { qkv: nn::linear(p / "qkv", 4, 12, Default::default()), parts };
+            agree!(make, [randn(&[2, 4])], |net, xs| net.forward(xs));
+        }
+    }
+
+    #[test]
+    fn if_let_and_match() {
+        let make = |p: &nn::Path| Rows { fc: nn::linear(p / "fc", 4, 4, Default::default()) };
+        agree!(make, [randn(&[2, 4]), randn(&[3, 4])], |net, xs| net.forward(xs));
+    }
+}
