@@ -160,9 +160,12 @@ impl Writer {
                 at = at.saturating_sub(*weight);
                 is_here
             });
+            let mark = self.scope.mark();
             if let Some(text) = row.and_then(|(_, write)| write(self)) {
                 return Some(text);
             }
+            // What a row declared before it gave up is not there.
+            self.scope.leave(mark);
         }
         None
     }
