@@ -39,6 +39,9 @@ pub(crate) struct Options {
     /// Print bodies as they were written, not made smaller.
     #[arg(long)]
     whole: bool,
+    /// Only write the sources of the bodies, and build nothing.
+    #[arg(long)]
+    write_only: bool,
     /// Build into the workspace's target folder, where dependencies are built already.
     #[arg(skip)]
     shares_target: bool,
@@ -47,7 +50,7 @@ pub(crate) struct Options {
 impl Options {
     /// Few bodies, always the same: what every change is checked with.
     pub(crate) fn of_ci() -> Self {
-        Self { seed: 1, bodies: 40, only: None, whole: true, shares_target: true }
+        Self { seed: 1, bodies: 40, only: None, whole: true, write_only: false, shares_target: true }
     }
 
     fn numbers(&self) -> Range<usize> {
@@ -65,6 +68,10 @@ pub(crate) fn check(workspace: &Workspace, libtorch: &Libtorch, options: &Option
     let packages = Packages::new(workspace, libtorch, options.shares_target)?;
     let mut findings = Findings::new(options.seed, packages.folder.join("faults"));
     let numbers = options.numbers();
+    if options.write_only {
+        return packages
+            .write_all(&numbers.map(|number| (number, shown(&grammar::body(options.seed, number)))).collect());
+    }
     for first in numbers.clone().step_by(PACKAGE) {
         let numbers = first..numbers.end.min(first + PACKAGE);
         let mut bodies: Bodies = numbers.map(|number| (number, shown(&grammar::body(options.seed, number)))).collect();

@@ -157,6 +157,12 @@ impl<'a> Packages<'a> {
         Ok(faults)
     }
 
+    /// Writes the sources of bodies in both forms.
+    pub(super) fn write_all(&self, bodies: &Bodies) -> Result<()> {
+        self.write_sources(Form::Plain, bodies)?;
+        self.write_sources(Form::Traced, bodies)
+    }
+
     fn write_sources(&self, form: Form, bodies: &Bodies) -> Result<()> {
         for at in 0..CRATES {
             let bodies = bodies.iter().filter(|(number, _)| **number % CRATES == at);

@@ -147,7 +147,7 @@ impl Writer {
             Yields::Nothing => "return;".to_owned(),
             Yields::Fallible if self.once_in(2) => "return Err(\"no\".to_owned());".to_owned(),
             Yields::Fallible => format!("return Ok({});", self.tensor()),
-            Yields::One(ty) => format!("return {};", self.expression(ty)?),
+            Yields::One(ty) => format!("return {};", self.yielded(ty)?),
         })
     }
 

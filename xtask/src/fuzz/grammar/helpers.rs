@@ -1,5 +1,6 @@
 //! Functions and methods that the program calls.
 
+use super::references::Lasts;
 use super::{Helper, NAMES, Type, Writer, Yields, cells};
 
 /// What a helper takes behind `xs: &Tensor`, and what it yields.
@@ -18,6 +19,28 @@ const SIGNATURES: &[(&[Type], Yields)] = &[
     (&[Type::LentHeld], Yields::Nothing),
     (&[Type::Mode, Type::MaybeInt], Yields::One(Type::Tensor)),
     (&[Type::Maybe], Yields::One(Type::Maybe)),
+];
+
+/// The same of functions that take references or hand them on.
+const REFERENCE_SIGNATURES: &[(&[Type], Yields)] = &[
+    (&[Type::Shared, Type::Int], Yields::One(Type::Shared)),
+    (&[Type::Shared, Type::Shared], Yields::One(Type::Shared)),
+    (&[Type::References], Yields::One(Type::Shared)),
+    (&[Type::ReferenceArray, Type::Int], Yields::One(Type::Shared)),
+    (&[Type::Pick], Yields::One(Type::Shared)),
+    (&[Type::Shared, Type::Bool], Yields::One(Type::MaybeShared)),
+    (&[Type::MaybeShared], Yields::One(Type::Shared)),
+    (&[Type::Shared, Type::Int], Yields::One(Type::References)),
+    (&[Type::References], Yields::One(Type::References)),
+    (&[Type::Shared], Yields::One(Type::ReferenceArray)),
+    (&[Type::Shared, Type::Int], Yields::One(Type::ReferencePair)),
+    (&[Type::Shared, Type::Int], Yields::One(Type::Pick)),
+    (&[Type::Pick], Yields::One(Type::Pick)),
+    (&[Type::Shared], Yields::One(Type::Source)),
+    (&[Type::Source], Yields::One(Type::Tensor)),
+    (&[Type::References], Yields::One(Type::Tensor)),
+    (&[Type::ReferenceMap], Yields::One(Type::Tensor)),
+    (&[Type::Shared, Type::Int], Yields::One(Type::ReferenceResult)),
 ];
 
 /// The same where the forward is lent a state.
@@ -40,9 +63,15 @@ const LENT_SIGNATURES: &[(&[Type], Yields)] = &[
 impl Writer {
     /// A function with a body of its own, which is called from what is written afterwards.
     pub(super) fn helper(&mut self, number: usize) -> String {
-        let table = if self.is_lent() && !self.once_in(4) { LENT_SIGNATURES } else { SIGNATURES };
+        let table = match self.below(4) {
+            0 => REFERENCE_SIGNATURES,
+            1 => SIGNATURES,
+            _ if self.is_lent() => LENT_SIGNATURES,
+            _ => SIGNATURES,
+        };
         let (types, yields) = table[self.below(table.len())];
-        let takes_model = self.once_in(3) && !self.writes_self();
+        let hands_on = matches!(yields, Yields::One(ty) if ty.borrows());
+        let takes_model = self.once_in(3) && !self.writes_self() && !hands_on;
         let name = format!("h{number}");
         let scope = std::mem::take(&mut self.scope);
         self.scope.parameter("xs", Type::Shared, false);
@@ -69,7 +98,21 @@ impl Writer {
             Yields::Fallible => "-> Result<Tensor, String>".to_owned(),
             Yields::One(ty) => format!("-> {}", ty.written()),
         };
-        format!("fn {name}({model}{}) {yields} {{ {body} {tail} }}", written.join(", "))
+        let signature = format!("({model}{}) {yields}", written.join(", "));
+        if hands_on {
+            let signature = signature.replace('&', "&'a ").replace("'_", "'a");
+            return format!("fn {name}<'a>{signature} {{ {body} {tail} }}");
+        }
+        format!("fn {name}{signature} {{ {body} {tail} }}")
+    }
+
+    /// What a function yields: references, if it holds any, of the caller alone.
+    pub(super) fn yielded(&mut self, ty: Type) -> Option<String> {
+        match ty {
+            Type::Shared => Some(self.lasting(Lasts::Call)),
+            ty if ty.is_of_references() => Some(self.holding_references(ty, Lasts::Call)),
+            ty => self.expression(ty),
+        }
     }
 
     /// What stands last in a function.
@@ -77,7 +120,7 @@ impl Writer {
         match yields {
             Yields::Nothing => String::new(),
             Yields::Fallible => format!("Ok({})", self.tensor()),
-            Yields::One(ty) => self.expression(ty).unwrap_or_default(),
+            Yields::One(ty) => self.yielded(ty).unwrap_or_default(),
         }
     }
 
@@ -110,7 +153,7 @@ impl Writer {
                 Type::Float => all.push(format!("xs * {name}.tanh()")),
                 Type::Bool => by.push(format!("{name} as i64")),
                 Type::MaybeInt => by.push(format!("{name}.unwrap_or(3) % 5")),
-                _ => {}
+                ty => all.extend(Self::left_of(ty, &name)),
             }
         }
         if self.has_cells() && self.has_self {

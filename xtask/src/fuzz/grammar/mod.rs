@@ -9,7 +9,9 @@
 mod cells;
 mod closures;
 mod control;
+mod forms;
 mod helpers;
+mod lend;
 mod lent;
 mod lent_control;
 mod lent_writes;
@@ -20,14 +22,19 @@ mod numbers;
 mod options;
 mod patterns;
 mod places;
+mod reference_reads;
+mod references;
 mod scope;
 mod state;
 mod statements;
 mod tensors;
+mod types;
 
 use fastrand::Rng;
 
-use scope::{Scope, Type, Variable};
+use references::Lasts;
+use scope::{Scope, Variable};
+use types::Type;
 
 pub(super) use model::body;
 
@@ -89,6 +96,8 @@ struct Writer {
     helpers: Vec<Helper>,
     /// Numbers for labels.
     counted: usize,
+    /// How long references must last in what is written, where that matters.
+    lasts: Option<Lasts>,
 }
 
 impl Writer {
@@ -105,6 +114,7 @@ impl Writer {
             closed: 0,
             helpers: Vec::new(),
             counted: 0,
+            lasts: None,
         }
     }
 
@@ -150,9 +160,12 @@ impl Writer {
                 at = at.saturating_sub(*weight);
                 is_here
             });
+            let mark = self.scope.mark();
             if let Some(text) = row.and_then(|(_, write)| write(self)) {
                 return Some(text);
             }
+            // What a row declared before it gave up is not there.
+            self.scope.leave(mark);
         }
         None
     }
@@ -216,11 +229,12 @@ impl Writer {
     fn expression(&mut self, ty: Type) -> Option<String> {
         match ty {
             Type::Tensor => Some(self.tensor()),
+            Type::Shared if self.lasts.is_none() && self.once_in(3) => Some(self.lasting(Lasts::Here)),
             Type::Shared => Some(self.shared()),
             Type::Lent => self.lent(),
             Type::View => self.view(),
             Type::Maybe => Some(self.maybe()),
-            Type::MaybeShared => Some(self.maybe_shared()),
+            Type::MaybeShared if self.nested > 0 || self.once_in(2) => Some(self.maybe_shared()),
             Type::List => Some(self.list()),
             Type::Slice => self.slice(),
             Type::LentList => self.lent_list(),
@@ -238,6 +252,7 @@ impl Writer {
             Type::Closure => Some(self.closure()),
             Type::Counter => None,
             Type::Iter => self.over_list(),
+            ty if ty.is_of_references() => Some(self.holding_references(ty, self.lasts.unwrap_or(Lasts::Here))),
             _ => self.of_lent(ty),
         }
     }

@@ -1,7 +1,7 @@
 //! A body: a model with its layers, its helpers and its forward, in a file of its own.
 
 use super::scope::mentions;
-use super::{State, Type, Write, Writer, Yields, cells, lent, patterns};
+use super::{State, Type, Write, Writer, Yields, cells, lend, lent, patterns};
 
 /// The model's fields: what it is called, its type, and how it is made from the variable `variant`.
 const FIELDS: &[(&str, &str, &str)] = &[
@@ -216,6 +216,13 @@ pub(in crate::fuzz) fn body(seed: u64, number: usize) -> String {
     let made: String = fields.iter().flat_map(|(name, _, made)| [name, ": ", made, ",\n"]).collect();
     let is_real = [&functions, &methods, &forward, &made].iter().any(|text| text.contains("real::"));
     let real = if is_real { patterns::ITEMS } else { "" };
+    let is_lend = [&functions, &methods, &forward].iter().any(|text| text.contains("lend::"));
+    let lend = if is_lend { lend::ITEMS } else { "" };
+    let shadow = if writer.once_in(16) {
+        writer.shadow(&[&functions, &methods, &forward, &made].map(String::as_str).concat())
+    } else {
+        ""
+    };
     let items = if writer.is_lent() || writer.writes_self() { lent::ITEMS } else { "" };
     let check = match (writer.writes_self() || writer.has_cells(), writer.is_lent()) {
         (true, _) => format!("stateful!({net}, |net, variant, x, y| net.forward(x{arguments}))"),
@@ -226,7 +233,7 @@ pub(in crate::fuzz) fn body(seed: u64, number: usize) -> String {
         _ => format!("body!({net}, |net, variant, x, y| net.forward(x{arguments}))"),
     };
     format!(
-        "{ITEMS}\n{items}\n{real}\n{functions}\n#[derive(Debug, Module)]\npub struct {net} {{ {} }}\n\
+        "{ITEMS}\n{items}\n{real}\n{lend}\n{shadow}\n{functions}\n#[derive(Debug, Module)]\npub struct {net} {{ {} }}\n\
          impl {net} {{ fn new(p: &nn::Path, variant: usize) -> Self {{ Self {{ {made} }} }} {methods} }}\n\
          #[traceable]\nimpl {net} {{ {forward} }}\n\
          crate::{check};\n",

@@ -1,6 +1,7 @@
 //! What may not be there.
 
-use super::{Type, Write, Writer, Yields};
+use super::references::Lasts;
+use super::{Type, Variable, Write, Writer, Yields};
 
 const MAYBES: &[(usize, Write)] = &[
     (4, |writer| Some(format!("Some({})", writer.tensor()))),
@@ -22,13 +23,16 @@ impl Writer {
     }
 
     pub(super) fn maybe_shared(&mut self) -> String {
-        if let Some(one) = self.of_type(Type::Maybe).filter(|_| self.rng.bool()) {
+        let lasts = self.lasts.unwrap_or(Lasts::Here);
+        let is_owned = |one: &Variable, ty| one.ty == ty && lasts != Lasts::Call && lasts.is_met_by(one);
+        if let Some(one) = self.variable(|one| is_owned(one, Type::Maybe)).filter(|_| self.rng.bool()) {
             return format!("{}.as_ref()", one.name);
         }
-        if let Some(one) = self.of_type(Type::MaybeShared).filter(|_| self.rng.bool()) {
+        let is_reference = |one: &Variable| one.ty == Type::MaybeShared && lasts.is_met_by(one);
+        if let Some(one) = self.variable(is_reference).filter(|_| self.rng.bool()) {
             return one.name;
         }
-        if let Some(one) = self.of_type(Type::List).filter(|_| self.rng.bool()) {
+        if let Some(one) = self.variable(|one| is_owned(one, Type::List)).filter(|_| self.rng.bool()) {
             return format!("{}.{}", one.name, self.one_of(&["first()", "last()", "get(1)"]));
         }
         if self.once_in(3) { "None".to_owned() } else { format!("Some({})", self.shared()) }

@@ -9,6 +9,8 @@ const WRITES: &[(usize, Write)] = &[
     (4, Writer::written_view),
     (4, Writer::swapped),
     (3, Writer::assigned_both),
+    (2, Writer::assigned_first),
+    (9, Writer::reference_write),
     (3, Writer::list_write),
     (3, Writer::held_write),
     (3, Writer::state_write),

@@ -1,161 +1,6 @@
 //! What a place in a random program can name: the variables in scope, and who lends what from whom.
 
-/// What a variable holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Type {
-    /// `Tensor` of the one shape that all share.
-    Tensor,
-    /// `&Tensor` of that shape.
-    Shared,
-    /// `&mut Tensor` of that shape.
-    Lent,
-    /// `Tensor`, a view of another, of whatever shape.
-    View,
-    /// `Option<Tensor>`.
-    Maybe,
-    /// `Option<&Tensor>`.
-    MaybeShared,
-    /// `Vec<Tensor>`.
-    List,
-    /// `&[Tensor]`.
-    Slice,
-    /// `&mut Vec<Tensor>`.
-    LentList,
-    /// `(Tensor, Tensor)`.
-    Pair,
-    /// A struct of the body's own.
-    Held,
-    /// `&mut Held`.
-    LentHeld,
-    /// `i64`.
-    Int,
-    /// `&mut i64`.
-    LentInt,
-    /// `f64`.
-    Float,
-    /// `bool`.
-    Bool,
-    /// `Option<i64>`.
-    MaybeInt,
-    /// `Vec<i64>`.
-    Ints,
-    /// An enum of the body's own.
-    Mode,
-    /// `BTreeMap<i64, Tensor>`.
-    Map,
-    /// A closure from `&Tensor` to `Tensor`.
-    Closure,
-    /// A closure from `i64` to `i64` that writes to what it captures.
-    Counter,
-    /// An iterator over `&Tensor`.
-    Iter,
-    /// `&mut Kept`, the state that a caller lends.
-    LentKept,
-    /// `&Kept`.
-    SharedKept,
-    /// `Part`, a struct within the state.
-    Part,
-    /// `&mut Part`.
-    LentPart,
-    /// `&Part`.
-    SharedPart,
-    /// `Option<Part>`.
-    MaybePart,
-    /// `Option<&mut Part>`.
-    MaybeLentPart,
-    /// `Vec<Part>` of two at least.
-    Parts,
-    /// `&mut [Part]` of two at least.
-    LentParts,
-    /// `Vec<Tensor>` of two at least.
-    Fixed,
-    /// `Option<(Tensor, Tensor)>`.
-    MaybePair,
-    /// `Vec<Option<(Tensor, Tensor)>>` of three at least.
-    Entries,
-    /// `&mut Option<Tensor>`.
-    LentMaybe,
-}
-
-impl Type {
-    /// How the type is written.
-    pub(super) fn written(self) -> &'static str {
-        match self {
-            Type::Tensor | Type::View => "Tensor",
-            Type::Shared => "&Tensor",
-            Type::Lent => "&mut Tensor",
-            Type::Maybe => "Option<Tensor>",
-            Type::MaybeShared => "Option<&Tensor>",
-            Type::List | Type::Fixed => "Vec<Tensor>",
-            Type::Slice => "&[Tensor]",
-            Type::LentList => "&mut Vec<Tensor>",
-            Type::Pair => "(Tensor, Tensor)",
-            Type::Held => "Held",
-            Type::LentHeld => "&mut Held",
-            Type::Int => "i64",
-            Type::LentInt => "&mut i64",
-            Type::Float => "f64",
-            Type::Bool => "bool",
-            Type::MaybeInt => "Option<i64>",
-            Type::Ints => "Vec<i64>",
-            Type::Mode => "Mode",
-            Type::Map => "BTreeMap<i64, Tensor>",
-            Type::Closure => "impl Fn(&Tensor) -> Tensor",
-            Type::Counter => "impl FnMut(i64) -> i64",
-            Type::Iter => "impl Iterator<Item = &Tensor>",
-            Type::LentKept => "&mut Kept",
-            Type::SharedKept => "&Kept",
-            Type::Part => "Part",
-            Type::LentPart => "&mut Part",
-            Type::SharedPart => "&Part",
-            Type::MaybePart => "Option<Part>",
-            Type::MaybeLentPart => "Option<&mut Part>",
-            Type::Parts => "Vec<Part>",
-            Type::LentParts => "&mut [Part]",
-            Type::MaybePair => "Option<(Tensor, Tensor)>",
-            Type::Entries => "Vec<Option<(Tensor, Tensor)>>",
-            Type::LentMaybe => "&mut Option<Tensor>",
-        }
-    }
-}
-
-impl Type {
-    /// The places that a variable of the type leads to, `$` being its name.
-    fn places(self) -> &'static [(&'static str, Type)] {
-        match self {
-            Type::LentKept | Type::SharedKept => &[
-                ("$.h", Type::Tensor),
-                ("$.n", Type::Int),
-                ("$.f", Type::Float),
-                ("$.is", Type::Bool),
-                ("$.list", Type::List),
-                ("$.fixed", Type::Fixed),
-                ("$.ints", Type::Ints),
-                ("$.o", Type::Maybe),
-                ("$.pair", Type::MaybePair),
-                ("$.kvs", Type::Entries),
-                ("$.tn.0", Type::Tensor),
-                ("$.tn.1", Type::Int),
-                ("$.own", Type::Part),
-                ("$.parts", Type::Parts),
-                ("$.part", Type::MaybePart),
-                ("$.row[0]", Type::Tensor),
-                ("$.row[1]", Type::Tensor),
-            ],
-            Type::Part | Type::LentPart | Type::SharedPart => {
-                &[("$.k", Type::Tensor), ("$.n", Type::Int), ("$.o", Type::Maybe)]
-            }
-            Type::Parts | Type::LentParts => &[("$[0]", Type::Part), ("$[1]", Type::Part)],
-            Type::LentMaybe => &[("(*$)", Type::Maybe)],
-            _ => &[],
-        }
-    }
-
-    /// Whether what is behind it can be written though the variable itself is not `mut`.
-    fn lends(self) -> bool {
-        matches!(self, Type::LentKept | Type::LentPart | Type::LentParts | Type::LentMaybe)
-    }
-}
+use super::Type;
 
 /// A variable of the program, or a place that one leads to.
 #[derive(Clone, Debug)]
@@ -247,6 +92,13 @@ impl Scope {
         let from = self.variables[..at].iter().filter(|variable| self.is_hidden_at(variable.at, at).is_none());
         let from = from.filter(|variable| mentions(text, &variable.name)).map(|variable| variable.at).collect();
         self.variables[at].borrows = from;
+    }
+
+    /// Says that variable `at` borrows from those visible here that `text` mentions as well.
+    pub(super) fn borrow_more(&mut self, at: usize, text: &str) {
+        let more = self.visible().filter(|variable| variable.at != at && mentions(text, &variable.name));
+        let more: Vec<usize> = more.map(|variable| variable.at).collect();
+        self.variables[at].borrows.extend(more);
     }
 
     /// A variable between `of` and `before` that hides it.

@@ -13,6 +13,7 @@ const STATEMENTS: &[(usize, Write)] = &[
     (6, Writer::cell_read),
     (20, Writer::lent_statement),
     (2, Writer::checks),
+    (3, Writer::guarded),
     (2, |writer| {
         let count = 1 + writer.below(3);
         Some(format!("{{ {} }}", writer.scoped(|writer| writer.statements(count))))
@@ -39,6 +40,13 @@ const TYPES: &[(usize, Type)] = &[
     (2, Type::Counter),
     (2, Type::Lent),
     (2, Type::Iter),
+    (6, Type::References),
+    (3, Type::ReferenceArray),
+    (2, Type::ReferencePair),
+    (3, Type::Pick),
+    (3, Type::Source),
+    (2, Type::ReferenceMap),
+    (2, Type::ReferenceResult),
 ];
 
 impl Writer {
@@ -96,7 +104,7 @@ impl Writer {
         if let Some(owner) = owner {
             self.scope.hold(owner.at, at);
         }
-        if matches!(ty, Type::Shared | Type::MaybeShared | Type::Closure | Type::Iter) {
+        if ty.borrows() {
             self.scope.borrow(at, &value);
         }
         if let Type::List | Type::Ints = ty {

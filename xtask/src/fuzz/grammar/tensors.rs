@@ -1,5 +1,6 @@
 //! Tensors: what computes them, what lends them, what is a view of them.
 
+use super::references::Lasts;
 use super::{Helper, Type, Write, Writer, Yields};
 
 const TENSORS: &[(usize, Write)] = &[
@@ -25,6 +26,8 @@ const TENSORS: &[(usize, Write)] = &[
     (2, Writer::by_sizes),
     (2, Writer::spelled),
     (5, Writer::pattern),
+    (9, Writer::of_references),
+    (2, Writer::form),
 ];
 
 const SHARED: &[(usize, Write)] = &[
@@ -33,6 +36,7 @@ const SHARED: &[(usize, Write)] = &[
     (2, Writer::element),
     (2, Writer::temporary),
     (1, |writer| writer.called(Yields::One(Type::Shared))),
+    (3, |writer| Some(writer.lasting(Lasts::Here))),
 ];
 
 const UNARY: &[&str] = &["relu()", "tanh()", "sigmoid()", "neg()", "sin()", "cos()", "abs()", "flip([1])", "copy()"];
@@ -86,8 +90,8 @@ impl Writer {
         let (of, other) = (self.receiver(), self.shared());
         Some(match self.below(5) {
             0 => format!("std::ops::Mul::mul({of}.tanh(), {other})"),
-            1 => format!("({of} + Tensor::from(0.5f32))"),
-            2 => format!("({of} - Tensor::from_slice(&[0.25f32]))"),
+            1 => format!("({other} + Tensor::from(0.5f32))"),
+            2 => format!("({other} - Tensor::from_slice(&[0.25f32]))"),
             3 => format!("vec![{of}.sin(), {of}.cos()].into_iter().reduce(|a, b| a + b).unwrap()"),
             _ => format!("Some({other}).map(Tensor::shallow_clone).unwrap()"),
         })
@@ -95,6 +99,9 @@ impl Writer {
 
     /// `&Tensor`.
     pub(super) fn shared(&mut self) -> String {
+        if let Some(lasts) = self.lasts {
+            return self.lasting(lasts);
+        }
         self.deeper(SHARED).or_else(|| self.borrowed()).unwrap_or_else(|| "xs".to_owned())
     }
 
