@@ -37,7 +37,9 @@ impl Graph {
     /// so that it has to be one of them and no other handle, which would not live as long as they do.
     pub fn is_lent_choice(&self, id: NodeId) -> bool {
         let is_lent_by = |&user: &NodeId| match self.node(user).op {
-            Op::Yield => self.scope_of(user).and_then(|arm| self.owner_of(arm)).is_some_and(|of| self.is_lent_choice(of)),
+            Op::Yield => {
+                self.scope_of(user).and_then(|arm| self.owner_of(arm)).is_some_and(|of| self.is_lent_choice(of))
+            }
             _ => self.node(user).args.iter().any(|arg| arg.borrowed().contains(&id)),
         };
         self.node(id).ty.is_tensor() && self.chooses_among_outer(id) && self.users(id).iter().any(is_lent_by)

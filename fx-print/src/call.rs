@@ -136,9 +136,10 @@ fn may_hold_references(graph: &Graph, id: NodeId) -> bool {
     let node = graph.node(id);
     match &node.op {
         Op::Rust(_) | Op::If | Op::Match(_) | Op::For(_) | Op::While => true,
-        Op::Host(_) => node.args.iter().any(|arg| {
-            !arg.borrowed().is_empty() || arg.nodes().any(|input| may_hold_references(graph, input))
-        }),
+        Op::Host(_) => node
+            .args
+            .iter()
+            .any(|arg| !arg.borrowed().is_empty() || arg.nodes().any(|input| may_hold_references(graph, input))),
         Op::TupleGet(_) => node.inputs().any(|input| may_hold_references(graph, input)),
         _ => false,
     }

@@ -59,8 +59,12 @@ impl Index {
             let names = PRELUDE.iter().map(|(name, _)| *name);
             names.filter(|name| is_own(module, name)).collect()
         };
-        let modules: Vec<(String, Vec<&'static str>)> =
-            self.modules.keys().map(|module| (module.clone(), own(module))).filter(|(_, own)| !own.is_empty()).collect();
+        let modules: Vec<(String, Vec<&'static str>)> = self
+            .modules
+            .keys()
+            .map(|module| (module.clone(), own(module)))
+            .filter(|(_, own)| !own.is_empty())
+            .collect();
         for function in &mut self.fns {
             if let Some((_, names)) = modules.iter().find(|(module, _)| *module == function.module) {
                 let mut qualify = Qualify(names);

@@ -89,7 +89,10 @@ pub fn frozen(index: &Index, items: &[Item<'_>], graph_file: &str) -> Result<Fro
     let frozen = [types, whole.freeze(), forwards.concat(), groups, whole.profile(), whole.state(), rest].concat();
     emitters.iter().try_for_each(Emitter::check)?;
     let told = emitters.iter().zip(peaks).map(|(emitter, peak)| Told { unrecorded: emitter.unrecorded(), peak });
-    Ok(Frozen { source: pretty_beside(&frozen, &shadowed(index, items.first().map(|item| item.traced)))?, entries: told.collect() })
+    Ok(Frozen {
+        source: pretty_beside(&frozen, &shadowed(index, items.first().map(|item| item.traced)))?,
+        entries: told.collect(),
+    })
 }
 
 /// The code that builds the instance graphs of the items of one type, from the graphs as traced; [`pretty`] brings it

@@ -38,7 +38,10 @@ macro_rules! saved {
             /// # Errors
             /// Refuses a file of another version of fx or of another graph, and one that is damaged.
             #[inline]
-            pub fn load(path: impl ::core::convert::AsRef<::std::path::Path>, options: &$crate::Freeze) -> $crate::Result<Self> {
+            pub fn load(
+                path: impl ::core::convert::AsRef<::std::path::Path>,
+                options: &$crate::Freeze,
+            ) -> $crate::Result<Self> {
                 $crate::frozen::load($title, $graph, path.as_ref(), options)
             }
         }
