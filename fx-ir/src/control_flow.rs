@@ -50,13 +50,32 @@ impl Graph {
         self.is_choice_among_outer(id, id)
     }
 
+    /// The values that branches and iterations hand over at the place where `reader`, the end of one of them or a loop that
+    /// carries it, takes the value.
+    pub fn handed_beside(&self, id: NodeId, reader: NodeId) -> Vec<NodeId> {
+        let node = self.node(reader);
+        let owner = match node.op {
+            Op::Yield => self.scope_of(reader).and_then(|region| self.owner_of(region)),
+            Op::For(_) | Op::While => Some(reader),
+            _ => None,
+        };
+        let Some(owner) = owner else { return Vec::new() };
+        let of = self.node(owner);
+        let first = usize::from(matches!(of.op, Op::For(_)));
+        let at = |args: &[Arg]| args.iter().position(|arg| arg.node() == Some(id));
+        let place = if reader == owner { at(&of.args).and_then(|at| at.checked_sub(first)) } else { at(&node.args) };
+        let Some(place) = place else { return Vec::new() };
+        let carried = matches!(of.op, Op::For(_) | Op::While).then(|| of.args.get(first + place)).flatten();
+        let ends = of.regions.iter().filter_map(|&region| self.yield_of(region));
+        let yielded = ends.filter_map(|end| self.node(end).args.get(place));
+        let beside = yielded.chain(carried).filter_map(Arg::node);
+        beside.filter(|other| *other != id).collect()
+    }
+
     fn is_choice_among_outer(&self, id: NodeId, outermost: NodeId) -> bool {
         let node = self.node(id);
-        let is_outer = |value: NodeId| {
-            let is_before = self.scope_of(value).is_some_and(|scope| !self.is_inside(scope, outermost));
-            // What a loop carries is another value in the next iteration.
-            is_before && self.carried(value).is_none() || self.is_choice_among_outer(value, outermost)
-        };
+        let is_outer =
+            |value: NodeId| self.is_outside(value, outermost) || self.is_choice_among_outer(value, outermost);
         let yields_outer = |end: NodeId| {
             let args = &self.node(end).args;
             args.len() == 1 && args[0].node().is_some_and(is_outer)

@@ -49,6 +49,7 @@ mod origin;
 pub mod pattern;
 mod python;
 mod python_names;
+mod references;
 pub mod scalar;
 mod spelling;
 mod svg;

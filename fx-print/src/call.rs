@@ -1,7 +1,7 @@
 //! Calls of tch's methods.
 
 use fx_ir::catalog::{self, Kind};
-use fx_ir::{Arg, Graph, HostOp, Node, NodeId, Op, OpId, Type};
+use fx_ir::{Arg, Graph, HostOp, Node, NodeId, OpId, Type};
 
 use crate::host::{argument, literal};
 use crate::value::Value;
@@ -105,42 +105,11 @@ fn optional(of: &impl Operands, id: NodeId) -> String {
 fn list_item(of: &impl Operands, item: &Arg, kind: Kind) -> String {
     match (item, kind) {
         (Arg::Node(id), Kind::OptTensorList) => optional(of, *id),
-        (Arg::Node(id), _) if may_be_behind_references(of.graph(), *id) => {
+        (Arg::Node(id), _) if of.graph().may_be_reference(*id) => {
             format!("::fx_runtime::frozen::lent({})", of.read(*id).borrowed())
         }
         (Arg::Node(id), _) => of.read(*id).borrowed(),
         (Arg::None, _) => "None::<&::fx_runtime::Tensor>".to_owned(),
         (other, _) => literal(other, &|id| of.read(id)),
-    }
-}
-
-/// Whether a reference to the value may be a reference to a reference: opaque code has made it, or it is a part of a value
-/// that may hold references.
-fn may_be_behind_references(graph: &Graph, id: NodeId) -> bool {
-    let node = graph.node(id);
-    match &node.op {
-        Op::Rust(_) => !node.ty.is_tensor(),
-        Op::Host(host) => match host.op {
-            HostOp::Item | HostOp::ItemRef | HostOp::Unwrap(_) | HostOp::Method(_) => {
-                node.input(0).is_none_or(|whole| may_hold_references(graph, whole))
-            }
-            _ => false,
-        },
-        Op::TupleGet(_) => node.input(0).is_none_or(|whole| may_hold_references(graph, whole)),
-        _ => false,
-    }
-}
-
-/// Whether the value may be made of references to tensors.
-fn may_hold_references(graph: &Graph, id: NodeId) -> bool {
-    let node = graph.node(id);
-    match &node.op {
-        Op::Rust(_) | Op::If | Op::Match(_) | Op::For(_) | Op::While => true,
-        Op::Host(_) => node
-            .args
-            .iter()
-            .any(|arg| !arg.borrowed().is_empty() || arg.nodes().any(|input| may_hold_references(graph, input))),
-        Op::TupleGet(_) => node.inputs().any(|input| may_hold_references(graph, input)),
-        _ => false,
     }
 }

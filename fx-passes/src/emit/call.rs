@@ -118,8 +118,7 @@ impl Writer<'_, '_> {
         let node = self.graph().node(id);
         let Op::Rust(code) = &node.op else { return None };
         let scope = template::lent_by(code, node).filter(|_| self.phase == Phase::Call)?;
-        let is_handle =
-            |position: usize| matches!(node.args.get(position), Some(Arg::Expr(one)) if one.op == HostOp::Handle);
+        let is_handle = |position: usize| node.args.get(position).is_some_and(is_of_handles);
         let (lines, text) = template::opened(code, scope, &|position| self.input_of_code(node, position), &is_handle)?;
         for line in lines {
             self.line(line);
@@ -156,6 +155,15 @@ impl Operands for Writer<'_, '_> {
         let free = traced.signature.params.iter().filter(|param| param.fixed.is_none());
         let mut lent = params.zip(free).filter(|(_, param)| param.written.contains('&'));
         lent.any(|(&param, _)| param == id) || self.is_kept_option(id)
+    }
+}
+
+/// Whether it is a second handle on a tensor, or a tuple of such.
+fn is_of_handles(arg: &Arg) -> bool {
+    match arg {
+        Arg::Expr(one) if one.op == HostOp::Tuple => one.args.iter().all(is_of_handles),
+        Arg::Expr(one) => one.op == HostOp::Handle,
+        _ => false,
     }
 }
 

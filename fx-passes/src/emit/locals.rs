@@ -169,6 +169,9 @@ impl Writer<'_, '_> {
         if self.is_kept_option(id) {
             return format!("{}.map(|one| one.shallow_clone())", value.text);
         }
+        if let Some(own) = self.own_beside_others(id, reader, &value) {
+            return own;
+        }
         if !self.graph().node(id).ty.is_tensor() {
             return value.text;
         }
@@ -182,6 +185,23 @@ impl Writer<'_, '_> {
             return value.text;
         }
         format!("{}.shallow_clone()", value.text)
+    }
+
+    /// A tensor, or an option of one, of what may be a reference or an option of one, where a branch or a loop hands over
+    /// tensors at its place.
+    fn own_beside_others(&self, id: NodeId, reader: NodeId, value: &Value) -> Option<String> {
+        let graph = self.graph();
+        let is_option = |ty: &Type| matches!(ty, Type::Option(held) if held.is_tensor());
+        let others = graph.handed_beside(id, reader);
+        let known = others.into_iter().map(|other| &graph.node(other).ty).find(|ty| ty.is_tensor() || is_option(ty));
+        let is_opaque = matches!(&graph.node(id).op, Op::Rust(code) if code.opaque.is_some() && !code.fallible);
+        match known.filter(|_| graph.may_be_reference(id) || is_opaque && is_option(&graph.node(id).ty)) {
+            Some(ty) if ty.is_tensor() => {
+                Some(format!("::fx_runtime::frozen::lent({}).shallow_clone()", value.borrowed()))
+            }
+            Some(_) => Some(format!("::fx_runtime::frozen::owned_option({})", value.borrowed())),
+            None => None,
+        }
     }
 
     /// Whether the reader takes the value once, and nothing in the regions that it owns.

@@ -43,3 +43,8 @@ pub fn owned(value: impl IntoOwned) -> Tensor {
 pub fn lent<T: Borrow<Tensor>>(part: &T) -> &Tensor {
     part.borrow()
 }
+
+/// The tensor in an option that opaque code yields, or another handle on it where the option holds a reference.
+pub fn owned_option<T: Borrow<Tensor>>(option: &Option<T>) -> Option<Tensor> {
+    option.as_ref().map(|one| one.borrow().shallow_clone())
+}

@@ -142,6 +142,10 @@ impl Tracer<'_> {
         let form = if inner.ref_kind() == Some(RefKind::Value) { RefKind::Value } else { RefKind::Ref };
         // A part of the model is lent; of a tensor there is a second handle.
         let held = if self.is_module(&inner.ty()) { RefKind::Ref } else { RefKind::Value };
+        let inner = match *inner {
+            Val::Tuple(parts) => Val::Tuple(parts.into_iter().map(with_handle).collect()),
+            other => other,
+        };
         let some = Val::Some(Box::new(inner.with_ref_kind(held)));
         let (operand, ty, effect) = match self.expected_vec(&some, expected)? {
             // Each call has a list of its own.
@@ -154,4 +158,9 @@ impl Tracer<'_> {
         let id = self.graph.push(self.region, Op::Host(Host::with_effect(op, effect)), args, "some", ir, origin);
         Ok(Val::Node(id, ty, form))
     }
+}
+
+/// A part of a tuple in an option: of a tensor to which it refers a second handle, as a copy of the option has.
+fn with_handle(part: Val) -> Val {
+    if part.is_tensor() { part.with_ref_kind(RefKind::Value) } else { part }
 }

@@ -14,6 +14,9 @@ use crate::trace::{
     unsupported,
 };
 
+/// The scopes that are open in the outermost block of an entry: of its parameters and of the block.
+const ENTRY_DEPTH: usize = 2;
+
 impl Tracer<'_> {
     pub(in crate::trace) fn local(&mut self, local: &syn::Local) -> Result<Val> {
         let Some(init) = &local.init else { return self.declared(&local.pat) };
@@ -24,7 +27,7 @@ impl Tracer<'_> {
         if matches!(value, Val::Never) {
             return Ok(value);
         }
-        self.refuse_borrowed(&init.expr, &value)?;
+        self.refuse_borrowed(&init.expr, plain_pattern(&local.pat), &value)?;
         let mut value = value;
         if let syn::Pat::Type(typed) = &local.pat {
             // Of `&value` the code is what is borrowed.
@@ -134,8 +137,12 @@ impl Tracer<'_> {
     }
 
     /// No variable stands for what would be written to a copy, or to what the variable borrows.
-    fn refuse_borrowed(&self, init: &syn::Expr, value: &Val) -> Result<()> {
-        if holds_guard(init) && self.is_opaque(value) || self.is_dropped(init, value) {
+    fn refuse_borrowed(&self, init: &syn::Expr, pat: &syn::Pat, value: &Val) -> Result<()> {
+        // At the end of the entry it is let go of in generated code as well.
+        let is_inside = self.frames.len() > 1 || self.env.depth() > ENTRY_DEPTH;
+        let is_unread =
+            is_inside && value.ty() == Ty::Unknown && matches!(pat, syn::Pat::Ident(name) if is_unread(&name.ident));
+        if (holds_guard(init) || is_unread) && self.is_opaque(value) || self.is_dropped(init, value) {
             // It is let go of where its block ends, which generated code has in another place.
             return unsupported(init.span(), "a variable that holds a guard");
         }
@@ -190,6 +197,16 @@ fn gathers_vec(ty: &syn::Type) -> Option<bool> {
         (true, _) => Some(true),
         (false, is_part) => (!is_part).then_some(false),
     }
+}
+
+/// Whether the variable is one that nobody reads, as its name says: it is there to be dropped.
+fn is_unread(name: &syn::Ident) -> bool {
+    name.to_string().starts_with('_')
+}
+
+/// The pattern without the type that is written behind it.
+fn plain_pattern(pat: &syn::Pat) -> &syn::Pat {
+    if let syn::Pat::Type(typed) = pat { &typed.pat } else { pat }
 }
 
 /// Whether the code yields a guard of a cell, or of a lock, that is not known.

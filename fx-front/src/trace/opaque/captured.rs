@@ -138,6 +138,9 @@ impl Tracer<'_> {
             let spelled = hole(args, self.operand(&value, span)?);
             let is_ref = matches!(value, Val::Node(_, _, RefKind::Ref)) && !is_lent;
             let place = match (is_lent, is_ref) {
+                _ if value.node().is_some_and(|id| value.is_tensor() && self.graph.may_be_reference(id)) => {
+                    format!("::fx_runtime::frozen::lent(&{spelled})")
+                }
                 (true, _) => format!("({spelled}.as_ref())"),
                 (_, true) => format!("(&{spelled})"),
                 _ => spelled,
@@ -209,6 +212,9 @@ impl Tracer<'_> {
     /// operator is known of that.
     fn is_bound_reference(&self, value: &Val) -> bool {
         let Val::Node(id, Ty::Tensor, RefKind::Ref) = value else { return false };
+        if self.graph.may_be_reference(*id) {
+            return true;
+        }
         self.graph.node(*id).op == Op::Placeholder && self.graph.scope_of(*id) != Some(self.graph.body())
     }
 
