@@ -25,7 +25,7 @@ impl Tracer<'_> {
         }
         for (param, value) in typed.into_iter().zip(args) {
             if let Val::MutRef(place, inner) = value {
-                let inner = Box::new(self.open_list_of(*inner, callee, &param.ty)?);
+                let inner = Box::new(self.open_list_of(*inner, callee, &param.ty));
                 self.declare_lent(param, place, *inner)?;
                 continue;
             }
@@ -34,7 +34,7 @@ impl Tracer<'_> {
                 continue;
             }
             if matches!(&*param.ty, syn::Type::Reference(reference) if reference.mutability.is_some()) {
-                let value = self.open_list_of(value, callee, &param.ty)?;
+                let value = self.open_list_of(value, callee, &param.ty);
                 self.declare_mut(param, value)?;
                 continue;
             }
@@ -65,19 +65,19 @@ impl Tracer<'_> {
     }
 
     /// A list of which nothing said so far what it will hold, which is lent for a parameter of this type: `&mut Vec<Tensor>`.
-    fn open_list_of(&mut self, value: Val, callee: &Function, ty: &syn::Type) -> Result<Val> {
-        let syn::Type::Reference(reference) = ty else { return Ok(value) };
+    fn open_list_of(&mut self, value: Val, callee: &Function, ty: &syn::Type) -> Val {
+        let syn::Type::Reference(reference) = ty else { return value };
         let known = self.index.ty(&callee.module, callee.owner.as_ref(), &reference.elem);
         let is_open = matches!(value.ty(), Ty::List(element) if *element == Ty::Unknown);
         let is_said = matches!(&known, Ty::List(element) if is_settled_within(element) && !is_untyped(element));
         let (Val::Node(id, _, form), true) = (&value, is_open && is_said && !holds_reference(&reference.elem)) else {
-            return Ok(value);
+            return value;
         };
-        let Some(spelled) = self.spelling(&known) else { return Ok(value) };
+        let Some(spelled) = self.spelling(&known) else { return value };
         let said = HostOp::Ascribe(format!("&{spelled}"));
         let list = HostOp::Ref.on(Arg::Node(*id));
         self.host_node_with(Effect::Io, said, vec![list], "list", Ty::Tuple(Vec::new()), ty.span());
-        Ok(Val::Node(*id, known, *form))
+        Val::Node(*id, known, *form)
     }
 
     /// A parameter that is borrowed a place of the caller's: what is written to it is given back.

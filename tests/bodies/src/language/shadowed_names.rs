@@ -62,8 +62,6 @@ impl Shadowed {
 
 #[cfg(test)]
 mod tests {
-    use fx_runtime::nn;
-
     use super::Shadowed;
     use crate::check::{agree, randn, understood};
 
