@@ -46,12 +46,9 @@ impl Tracer<'_> {
             (Ty::Unknown, Some(expected)) => (expected, true),
             (known, _) => (known, false),
         };
-        if ty == Ty::Unknown && expected.is_none() && is_said_by_reader(expr) {
-            // A variable of its own would have no type.
-            return Err(fault);
-        }
-        if self.borrows_own(&ty) {
-            // It would borrow what the opaque code has variables of its own for.
+        let has_no_type = ty == Ty::Unknown && expected.is_none() && is_said_by_reader(expr);
+        if has_no_type || self.borrows_own(&ty) {
+            // A variable of its own would have no type, or borrow what the opaque code has variables of its own for.
             return Err(fault);
         }
         // Why the first thing was not understood is worth more than why the code around it cannot be carried.

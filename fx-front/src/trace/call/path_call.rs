@@ -90,9 +90,7 @@ impl Tracer<'_> {
         if let Some(value) = self.exchange(&full, &args, call.span()).transpose() {
             return Some(value);
         }
-        if let ([name], true) =
-            (args.as_slice(), ["drop", "std::mem::drop", "core::mem::drop"].contains(&full.as_str()))
-        {
+        if let ([name], true) = (args.as_slice(), is_drop(&full)) {
             match self.is_done_with(name) {
                 Ok(true) => return Some(Ok(Val::Unit)),
                 Ok(false) => {}
@@ -308,4 +306,9 @@ fn is_of_numbers(name: &str, receiver: Receiver) -> bool {
 /// The method of tch's trait of recurrent layers that the path names.
 fn rnn_method(full: &str) -> Option<&str> {
     full.rsplit_once("nn::RNN::").map(|(_, method)| method)
+}
+
+/// Whether the path is that of `drop`.
+fn is_drop(full: &str) -> bool {
+    ["drop", "std::mem::drop", "core::mem::drop"].contains(&full)
 }

@@ -59,15 +59,11 @@ impl Tracer<'_> {
     fn statements(&mut self, stmts: &[syn::Stmt], tail: bool) -> Result<Val> {
         let (mut last, expected) = (Val::Unit, self.expects.next.take());
         for (position, stmt) in stmts.iter().enumerate() {
-            if let Some(attrs) = crate::cfg::attributes(&mut stmt.clone())
-                && attrs.iter().any(|attr| attr.path().is_ident("cfg"))
-            {
+            if is_conditional(stmt) {
                 last = self.conditional_statement(stmt)?;
                 continue;
             }
-            if self.makes_dropped(stmt) {
-                return unsupported(stmt.span(), "a value with a `Drop` of the crate's");
-            }
+            self.refuse_dropped(stmt)?;
             let rest = &stmts[position + 1..];
             if tail && let Some(value) = self.with_returns(stmt, rest) {
                 return value;
@@ -309,4 +305,10 @@ fn is_return(expr: &syn::Expr) -> bool {
 fn returns_early(branch: &syn::ExprIf) -> bool {
     branch.else_branch.is_none()
         && matches!(branch.then_branch.stmts.last(), Some(syn::Stmt::Expr(expr, _)) if is_return(expr))
+}
+
+/// Whether the statement is there under a condition that only rustc knows.
+fn is_conditional(stmt: &syn::Stmt) -> bool {
+    let mut stmt = stmt.clone();
+    crate::cfg::attributes(&mut stmt).is_some_and(|attrs| attrs.iter().any(|attr| attr.path().is_ident("cfg")))
 }

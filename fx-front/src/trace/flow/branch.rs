@@ -154,19 +154,22 @@ impl<'a> Tracer<'a> {
         self.join_branches(owner, &[then, otherwise], span).map(Some)
     }
 
+    /// A `match` on a list that becomes an array; `None` where it is none.
+    fn array_choice(&mut self, choice: &syn::ExprMatch, tail: bool) -> Result<Option<Val>> {
+        let Some((ok, err)) = array_conversion::arms(choice) else { return Ok(None) };
+        let Some(held) = results::held_by(&ok.pat, "Ok") else { return Ok(None) };
+        let then = &mut |tracer: &mut Self| tracer.last_expr(&ok.body, tail);
+        let otherwise = &mut |tracer: &mut Self| tracer.last_expr(&err.body, tail);
+        self.if_array(&choice.expr, held, choice.match_token.span, then, otherwise)
+    }
+
     pub(in crate::trace) fn choice(&mut self, choice: &syn::ExprMatch, tail: bool) -> Result<Val> {
         let of_condition = choice.arms.iter().find(|arm| arm.attrs.iter().any(|attr| attr.path().is_ident("cfg")));
         if let Some(arm) = of_condition {
             return unsupported(arm.span(), "code under a condition that only rustc knows");
         }
-        if let Some((ok, err)) = array_conversion::arms(choice)
-            && let Some(held) = results::held_by(&ok.pat, "Ok")
-        {
-            let then = &mut |tracer: &mut Self| tracer.last_expr(&ok.body, tail);
-            let otherwise = &mut |tracer: &mut Self| tracer.last_expr(&err.body, tail);
-            if let Some(value) = self.if_array(&choice.expr, held, choice.match_token.span, then, otherwise)? {
-                return Ok(value);
-            }
+        if let Some(value) = self.array_choice(choice, tail)? {
+            return Ok(value);
         }
         if let Some(plain) = results::without_error(choice, tail && self.closures == 0) {
             return self.choice(&plain, tail);

@@ -65,11 +65,7 @@ impl Tracer<'_> {
         self.spill_variables(&writes, span)?;
         let inner = bound_names(expr);
         let handed_back = writes.iter().flat_map(|name| self.tensors_of(name)).collect();
-        let mut expr = with_handles(expr, handed_back);
-        if self.frames.len() > 1 {
-            ElideLifetimes.visit_expr_mut(&mut expr);
-        }
-        let expr = &expr;
+        let expr = &self.with_own_lifetimes(with_handles(expr, handed_back));
         self.keeps_parts(expr, &writes, span)?;
         let mut capture = Capture::default();
         let owner = self.function().owner.as_ref().map(ToTokens::to_token_stream);
@@ -110,6 +106,14 @@ impl Tracer<'_> {
         let writing = (!written.is_empty()).then(|| WritingCode { code: code.clone(), written, failing });
         let template = writing.as_ref().map_or(code, |writing| writing.template(None));
         Ok(OpaqueCode { template, form, args, writing, holds })
+    }
+
+    /// The code without the lifetimes of the function that is inlined.
+    fn with_own_lifetimes(&self, mut expr: syn::Expr) -> syn::Expr {
+        if self.frames.len() > 1 {
+            ElideLifetimes.visit_expr_mut(&mut expr);
+        }
+        expr
     }
 
     /// Puts the operands in for what the code reaches where it is; says whether one of them is held for as long as it runs.

@@ -1,15 +1,24 @@
 //! Statements that make a value whose type has a `Drop` of the crate's: it runs where the block ends, which generated code
 //! has in another place.
 
+use syn::spanned::Spanned;
 use syn::visit::Visit;
 
 use crate::index::{Name, Resolved};
 use crate::syntax::{comma_operands, path_text};
-use crate::trace::{Tracer, Ty};
+use crate::trace::{Result, Tracer, Ty, unsupported};
 
 impl Tracer<'_> {
+    /// Refuses a statement that itself makes such a value: the code around it is kept as it is.
+    pub(in crate::trace) fn refuse_dropped(&self, stmt: &syn::Stmt) -> Result<()> {
+        if self.makes_dropped(stmt) {
+            return unsupported(stmt.span(), "a value with a `Drop` of the crate's");
+        }
+        Ok(())
+    }
+
     /// Returns whether the statement itself makes such a value; the blocks within it are looked at when they are traced.
-    pub(in crate::trace) fn makes_dropped(&self, stmt: &syn::Stmt) -> bool {
+    fn makes_dropped(&self, stmt: &syn::Stmt) -> bool {
         if !self.index.declares_drop() {
             return false;
         }
