@@ -57,7 +57,7 @@ fn taken_out(block: &mut syn::Block) -> Vec<syn::Item> {
         let is_closure = matches!(stmt, syn::Stmt::Item(syn::Item::Fn(item)) if canonical::is_closure(item));
         matches!(stmt, syn::Stmt::Item(_)) && !is_kept && !is_closure && !is_item(stmt)
     };
-    if block.stmts.iter().any(stays) {
+    if block.stmts.iter().any(|stmt| stays(stmt) || is_traceable(stmt)) {
         return Vec::new();
     }
     let (items, rest): (Vec<syn::Stmt>, Vec<syn::Stmt>) = block.stmts.drain(..).partition(is_item);
@@ -67,6 +67,16 @@ fn taken_out(block: &mut syn::Block) -> Vec<syn::Item> {
         _ => None,
     });
     items.collect()
+}
+
+/// Whether it is an item that is to be traced for itself, which no item of a body can be.
+fn is_traceable(stmt: &syn::Stmt) -> bool {
+    let attrs = match stmt {
+        syn::Stmt::Item(syn::Item::Impl(item)) => &item.attrs,
+        syn::Stmt::Item(syn::Item::Fn(item)) => &item.attrs,
+        _ => return false,
+    };
+    attrs.iter().any(|attr| attr.path().segments.last().is_some_and(|last| last.ident == "traceable"))
 }
 
 /// The name that the item declares.

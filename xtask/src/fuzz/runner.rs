@@ -97,7 +97,7 @@ pub(crate) use lent;
 macro_rules! parts {
     ($name:ident { $($part:ident),* }) => {
         impl crate::check::Inputs for $name {
-            fn mapped(&self, copy: &dyn Fn(&Tensor) -> Tensor) -> $name {
+            fn mapped(&self, copy: &dyn ::core::ops::Fn(&Tensor) -> Tensor) -> $name {
                 $name { $($part: self.$part.mapped(copy)),* }
             }
         }

@@ -9,6 +9,25 @@ pub(in crate::trace) fn only_borrows(expr: &syn::Expr, name: &str, takes: &dyn F
     are_borrows(expr.to_token_stream(), name, takes)
 }
 
+/// Returns whether the code mentions the variable in front of a `.` alone: its fields, and its methods.
+pub(in crate::trace) fn only_looks_into(expr: &syn::Expr, name: &str) -> bool {
+    are_looked_into(expr.to_token_stream(), name)
+}
+
+fn are_looked_into(tokens: TokenStream, name: &str) -> bool {
+    let all: Vec<TokenTree> = tokens.into_iter().collect();
+    (0..all.len()).all(|at| match &all[at] {
+        TokenTree::Group(group) => are_looked_into(group.stream(), name),
+        TokenTree::Ident(ident) if ident == "mut" => {
+            !all.get(at + 1).is_some_and(|next| matches!(next, TokenTree::Ident(next) if next == name))
+        }
+        TokenTree::Ident(ident) if ident == name && is_variable(&all, at) => {
+            all.get(at + 1).is_some_and(|dot| is_punct(dot, '.'))
+        }
+        _ => true,
+    })
+}
+
 fn are_borrows(tokens: TokenStream, name: &str, takes: &dyn Fn(&str) -> bool) -> bool {
     let all: Vec<TokenTree> = tokens.into_iter().collect();
     (0..all.len()).all(|at| match &all[at] {
@@ -43,7 +62,7 @@ fn ends_operand(token: &TokenTree) -> bool {
         TokenTree::Group(group) => group.delimiter() != proc_macro2::Delimiter::Brace,
         TokenTree::Literal(_) => true,
         TokenTree::Punct(punct) => matches!(punct.as_char(), '?' | '&'),
-        TokenTree::Ident(ident) => syn::parse_str::<syn::Ident>(&ident.to_string()).is_ok() || ident == "self",
+        TokenTree::Ident(ident) => matches!(syn::parse_str::<syn::Ident>(&ident.to_string()), Ok(_)) || ident == "self",
     }
 }
 

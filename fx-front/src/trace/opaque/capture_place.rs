@@ -7,7 +7,7 @@ use crate::syntax::{bound_names, effects};
 use crate::trace::types::ty::is_copy;
 use crate::trace::{
     RefKind, Result, Tracer, Val,
-    opaque::{capture::Capture, template::hole},
+    opaque::{borrowed::only_looks_into, capture::Capture, template::hole},
     place::{Place, own_option::moves_option},
     unsupported,
 };
@@ -35,7 +35,11 @@ impl Tracer<'_> {
             return unsupported(span, format!("code that moves `{name}`"));
         }
         if self.is_only_place(place, capture) {
-            scope.variables.push(CodeVariable::new(name, format!("&mut {target}")));
+            // In a loop, what the code makes of it may be kept from one iteration to the next.
+            let is_read =
+                !effects::written(expr, &|call| self.mutates(call)).contains(name) && only_looks_into(expr, name);
+            let borrow = if is_read { "&" } else { "&mut " };
+            scope.variables.push(CodeVariable::new(name, format!("{borrow}{target}")));
             *code = code.replace(&placeholder, name);
             return Ok(());
         }

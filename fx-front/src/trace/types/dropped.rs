@@ -66,20 +66,11 @@ struct Find<'t, 'i> {
     found: bool,
 }
 
-impl<'ast> Visit<'ast> for Find<'_, '_> {
-    fn visit_expr_path(&mut self, path: &'ast syn::ExprPath) {
-        self.found |= self.tracer.is_dropped_path(path);
-    }
-
-    fn visit_expr_struct(&mut self, literal: &'ast syn::ExprStruct) {
-        let path = syn::ExprPath { attrs: Vec::new(), qself: literal.qself.clone(), path: literal.path.clone() };
-        self.found |= self.tracer.is_dropped_path(&path);
-        syn::visit::visit_expr_struct(self, literal);
-    }
-
-    fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
+impl Find<'_, '_> {
+    /// Whether the method, of the crate as far as is known, returns such a value.
+    fn is_dropped_method(&self, call: &syn::ExprMethodCall) -> bool {
         let index = self.tracer.index;
-        self.found |= match self.tracer.chain_ty(&call.receiver) {
+        match self.tracer.chain_ty(&call.receiver) {
             Ty::Unknown => {
                 let is_it = |id: &usize| {
                     let sig = &index.fns[*id].sig;
@@ -91,17 +82,32 @@ impl<'ast> Visit<'ast> for Find<'_, '_> {
                 let method = index.method(&known, &call.method.to_string());
                 method.is_some_and(|id| self.tracer.returns_dropped(id))
             }
-        };
-        syn::visit::visit_expr_method_call(self, call);
+        }
     }
+}
 
-    fn visit_macro(&mut self, call: &'ast syn::Macro) {
-        comma_operands(call).iter().flatten().for_each(|item| self.visit_expr(item));
+impl<'ast> Visit<'ast> for Find<'_, '_> {
+    fn visit_expr(&mut self, expr: &'ast syn::Expr) {
+        match expr {
+            // What stands in blocks is looked at where they are traced, and a closure's where it is called.
+            syn::Expr::Block(_) | syn::Expr::Unsafe(_) | syn::Expr::Loop(_) | syn::Expr::Closure(_) => return,
+            syn::Expr::If(branch) => {
+                self.visit_expr(&branch.cond);
+                return branch.else_branch.iter().for_each(|(_, other)| self.visit_expr(other));
+            }
+            syn::Expr::While(each) => return self.visit_expr(&each.cond),
+            syn::Expr::ForLoop(each) => return self.visit_expr(&each.expr),
+            syn::Expr::Path(path) => self.found |= self.tracer.is_dropped_path(path),
+            syn::Expr::Struct(literal) => {
+                let (qself, path) = (literal.qself.clone(), literal.path.clone());
+                self.found |= self.tracer.is_dropped_path(&syn::ExprPath { attrs: Vec::new(), qself, path });
+            }
+            syn::Expr::MethodCall(call) => self.found |= self.is_dropped_method(call),
+            syn::Expr::Macro(call) => comma_operands(&call.mac).iter().flatten().for_each(|item| self.visit_expr(item)),
+            _ => {}
+        }
+        syn::visit::visit_expr(self, expr);
     }
-
-    fn visit_block(&mut self, _: &'ast syn::Block) {}
-
-    fn visit_expr_closure(&mut self, _: &'ast syn::ExprClosure) {}
 
     fn visit_item(&mut self, _: &'ast syn::Item) {}
 }

@@ -172,6 +172,41 @@ impl Joined {
     }
 }
 
+/// References into a state that is lent by `&mut`, kept from one iteration to the next by opaque code.
+#[derive(Debug, Module)]
+pub struct Kept {
+    fc: nn::Linear,
+}
+
+pub struct State {
+    rows: [Tensor; 2],
+    calls: i64,
+}
+
+impl State {
+    fn pick(&self) -> &Tensor {
+        if std::env::var("FX_BODIES_UNSET").is_ok() { &self.rows[0] } else { &self.rows[1] }
+    }
+}
+
+fn gathered(state: &mut State, xs: &Tensor) -> Tensor {
+    state.calls += 1;
+    let mut all = vec![xs];
+    for _ in 0..xs.size()[0] {
+        all.push(state.pick());
+    }
+    Tensor::cat(&all, 0) * state.calls
+}
+
+#[traceable]
+impl Kept {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let ys = xs.apply(&self.fc);
+        let mut state = State { rows: [ys.relu(), ys.sin()], calls: 0 };
+        gathered(&mut state, &ys)
+    }
+}
+
 /// Lists that lose elements in branches, options of tuples, and references into lists and options.
 #[derive(Debug, Module)]
 pub struct Changed {
@@ -304,6 +339,7 @@ mod tests {
     understood!(Unknown: 7 of 18);
     understood!(Extended: 0 of 6);
     understood!(Joined: 0 of 37);
+    understood!(Kept: 3 of 7);
     understood!(Sized: 11 of 19);
 
     fn linear(p: &nn::Path) -> nn::Linear {
@@ -328,6 +364,7 @@ mod tests {
 
     #[test]
     fn made_by_opaque_code() {
+        agree!(|p: &nn::Path| Kept { fc: linear(p) }, cases(), |net, xs| net.forward(xs));
         agree!(|p: &nn::Path| Joined { fc: linear(p) }, cases(), |net, xs| net.forward(xs));
         agree!(|p: &nn::Path| Unknown { fc: linear(p) }, cases(), |net, xs| net.forward(xs));
     }
