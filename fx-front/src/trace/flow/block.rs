@@ -183,9 +183,9 @@ impl Tracer<'_> {
             // What the function's signature says of what is in the `Result` is not what the expression evaluates to.
             self.expects.next = None;
             let value = self.expr(expr)?;
-            let value = self.of_signature(value, is_ok(expr));
+            let value = self.of_signature(value, is_call_of_ok(expr));
             let is_whole = value.node().is_some_and(|id| matches!(self.graph.node(id).op, Op::Rust(_)));
-            if is_whole && value.ty() == Ty::Unknown && !is_ok(expr) {
+            if is_whole && value.ty() == Ty::Unknown && !is_call_of_ok(expr) {
                 // It is a `Result`, where the other branches are what is in theirs.
                 return unsupported(expr.span(), "a result of a type that is not known");
             }
@@ -293,7 +293,7 @@ fn is_literal(value: &Val) -> bool {
     }
 }
 
-fn is_ok(expr: &syn::Expr) -> bool {
+fn is_call_of_ok(expr: &syn::Expr) -> bool {
     is_call_of(expr, "Ok")
 }
 

@@ -62,7 +62,7 @@ fn ends_operand(token: &TokenTree) -> bool {
         TokenTree::Group(group) => group.delimiter() != proc_macro2::Delimiter::Brace,
         TokenTree::Literal(_) => true,
         TokenTree::Punct(punct) => matches!(punct.as_char(), '?' | '&'),
-        TokenTree::Ident(ident) => matches!(syn::parse_str::<syn::Ident>(&ident.to_string()), Ok(_)) || ident == "self",
+        TokenTree::Ident(ident) => syn::parse_str::<syn::Ident>(&ident.to_string()).is_ok() || ident == "self",
     }
 }
 
