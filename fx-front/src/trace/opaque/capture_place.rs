@@ -36,8 +36,8 @@ impl Tracer<'_> {
         }
         if self.is_only_place(place, capture) {
             // In a loop, what the code makes of it may be kept from one iteration to the next.
-            let is_read =
-                !effects::written(expr, &|call| self.mutates(call)).contains(name) && only_looks_into(expr, name);
+            let writes = |call: &syn::ExprMethodCall| self.mutates(call) || call.method.to_string().ends_with('_');
+            let is_read = !effects::written(expr, &writes).contains(name) && only_looks_into(expr, name);
             let borrow = if is_read { "&" } else { "&mut " };
             scope.variables.push(CodeVariable::new(name, format!("{borrow}{target}")));
             *code = code.replace(&placeholder, name);
