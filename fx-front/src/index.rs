@@ -27,7 +27,7 @@ mod visible;
 pub use functions::Known;
 pub use module_path::is_within;
 pub(crate) use resolve::from_root;
-pub use shadowed::spelled_out;
+pub use shadowed::{Prelude, spelled_out};
 pub use types::Ty;
 pub(crate) use visible::scope_of;
 

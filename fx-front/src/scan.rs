@@ -62,7 +62,7 @@ impl Scan<'_> {
     /// The index of all that has been read.
     fn finish(mut self) -> Index {
         self.provided();
-        self.index.qualify_shadowing();
+        self.index.spell_prelude();
         self.index.mark_constants();
         monomorphize::add(&mut self.index);
         closure_conversion::lower(&mut self.index, self.diags);

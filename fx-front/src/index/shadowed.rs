@@ -2,6 +2,9 @@
 //!
 //! The user's code names its own by a path, `self::Some`, and generated code in such a module the prelude's by theirs.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::visit_mut::{self, VisitMut};
@@ -9,7 +12,7 @@ use syn::visit_mut::{self, VisitMut};
 use super::{Index, Resolved};
 
 /// A name of the prelude and its path, as generated code writes them.
-type Prelude = (&'static str, &'static str);
+pub type Prelude = (&'static str, &'static str);
 
 const PRELUDE: &[Prelude] = &[
     ("Some", "::core::option::Option::Some"),
@@ -38,16 +41,29 @@ impl Index {
     pub fn shadowed(&self, module: &str) -> Vec<Prelude> {
         let is_other = |(name, path): &&Prelude| match self.resolve(module, name) {
             Resolved::Item(..) => true,
+            // Of whichever of the standard crates it is named.
             Resolved::External(full) => {
-                full.contains("::") && full.trim_start_matches("std").trim_start_matches("core") != after_crate(path)
+                full.contains("::") && !full.ends_with(path.trim_start_matches("::core").trim_start_matches("::std"))
             }
         };
         PRELUDE.iter().filter(is_other).copied().collect()
     }
 
-    /// Names the crate's own items of such names by paths, in all that the functions of the crate say.
-    pub(crate) fn qualify_shadowing(&mut self) {
-        let is_own = |module: &str, name: &str| match self.resolve(module, name) {
+    /// Gives such names one spelling in all that the functions of the crate say: the crate's own are paths, and the variants
+    /// of `Option` and `Result` are bare.
+    pub(crate) fn spell_prelude(&mut self) {
+        let own: BTreeMap<String, Vec<&'static str>> =
+            self.modules.keys().map(|module| (module.clone(), self.own_of_prelude(module))).collect();
+        for function in &mut self.fns {
+            let mut spelling = Spelling(own.get(&function.module).map_or(&[], Vec::as_slice));
+            spelling.visit_signature_mut(&mut function.sig);
+            spelling.visit_block_mut(&mut function.block);
+        }
+    }
+
+    /// The names of the prelude that are items of the crate in the module.
+    fn own_of_prelude(&self, module: &str) -> Vec<&'static str> {
+        let is_own = |name: &&str| match self.resolve(module, name) {
             Resolved::Item(..) => true,
             // A variant of an enum of the crate's, which it is not indexed by.
             Resolved::External(full) => {
@@ -55,40 +71,23 @@ impl Index {
                 owner.is_some_and(|owner| matches!(owner, Resolved::Item(..)))
             }
         };
-        let own = |module: &String| -> Vec<&'static str> {
-            let names = PRELUDE.iter().map(|(name, _)| *name);
-            names.filter(|name| is_own(module, name)).collect()
-        };
-        let modules: Vec<(String, Vec<&'static str>)> = self
-            .modules
-            .keys()
-            .map(|module| (module.clone(), own(module)))
-            .filter(|(_, own)| !own.is_empty())
-            .collect();
-        for function in &mut self.fns {
-            if let Some((_, names)) = modules.iter().find(|(module, _)| *module == function.module) {
-                let mut qualify = Qualify(names);
-                qualify.visit_signature_mut(&mut function.sig);
-                qualify.visit_block_mut(&mut function.block);
-            }
-        }
+        PRELUDE.iter().map(|(name, _)| *name).filter(is_own).collect()
     }
 }
 
-/// `::option::Option` of `::core::option::Option`.
-fn after_crate(path: &str) -> &str {
-    path.trim_start_matches("::core").trim_start_matches("::std")
-}
+/// One spelling for names of the prelude, of which the module has these others.
+struct Spelling<'n>(&'n [&'static str]);
 
-struct Qualify<'n>(&'n [&'static str]);
-
-impl VisitMut for Qualify<'_> {
+impl VisitMut for Spelling<'_> {
     fn visit_path_mut(&mut self, path: &mut syn::Path) {
         visit_mut::visit_path_mut(self, path);
+        let is_own = |name: &syn::Ident| self.0.iter().any(|own| name == own);
         let first = path.segments.first().filter(|_| path.leading_colon.is_none());
-        if let Some(first) = first.filter(|first| self.0.iter().any(|name| first.ident == name)) {
+        if let Some(first) = first.filter(|first| is_own(&first.ident)) {
             let here = syn::Ident::new("self", first.ident.span());
             path.segments.insert(0, here.into());
+        } else if let Some(variant) = variant_of_prelude(path).filter(|variant| !is_own(variant)) {
+            *path = variant.into();
         }
     }
 
@@ -103,12 +102,30 @@ impl VisitMut for Qualify<'_> {
     }
 }
 
+/// `Some` of `Option::Some`, and the like, with the path of the type or without.
+fn variant_of_prelude(path: &syn::Path) -> Option<syn::Ident> {
+    let count = path.segments.len();
+    let plain = path.segments.iter().all(|segment| segment.arguments.is_none());
+    let last = path.segments.last().filter(|_| plain && count > 1)?;
+    let words: Vec<String> = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
+    let owner = match last.ident.to_string().as_str() {
+        "Some" | "None" => ["Option", "option::Option"],
+        "Ok" | "Err" => ["Result", "result::Result"],
+        _ => return None,
+    };
+    let [name, full] = owner;
+    let before = words[..count - 1].join("::");
+    let is_full = ["std::", "core::"].iter().any(|krate| before.strip_prefix(krate) == Some(full));
+    let is_it = is_full || before == name && path.leading_colon.is_none();
+    is_it.then(|| last.ident.clone())
+}
+
 /// Generated source in which these names of the prelude stand as their paths.
-pub fn spelled_out(source: &str, names: &[Prelude]) -> String {
-    match (names, source.parse::<TokenStream>()) {
-        ([_, ..], Ok(tokens)) => spelled(tokens, names).to_string(),
-        _ => source.to_owned(),
+pub fn spelled_out<'s>(source: &'s str, names: &[Prelude]) -> Cow<'s, str> {
+    if names.is_empty() {
+        return source.into();
     }
+    source.parse().map_or(source.into(), |tokens| spelled(tokens, names).to_string().into())
 }
 
 fn spelled(tokens: TokenStream, names: &[Prelude]) -> TokenStream {

@@ -37,8 +37,7 @@ impl Scan<'_> {
             self.here(&path).is_body = true;
             self.items(&all, file, Path::new(""), &path);
         }
-        let means_other = |name: &str| self.index.modules.get(module).is_some_and(|here| here.names.contains_key(name));
-        canonical::canonical(block, names, &means_other);
+        canonical::canonical(block, names);
         closure_conversion::in_place(block);
     }
 }

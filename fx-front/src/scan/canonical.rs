@@ -1,5 +1,5 @@
-//! Bodies of functions with one spelling for what Rust has several for: `Option::Some(x)` is `Some(x)`, a name that a `use`
-//! inside the body brings in is its path, and a function inside the body is a closure without captures.
+//! Bodies of functions with one spelling for what Rust has several for: a name that a `use` inside the body brings in is its
+//! path, and a function inside the body is a closure without captures.
 
 use std::collections::BTreeSet;
 
@@ -7,30 +7,23 @@ use syn::visit_mut::VisitMut;
 
 use crate::syntax::{bound_names, imported::imported};
 
-/// Rewrites the body, with paths for names that it is said to know; `means_other` knows the names of which the module has
-/// others.
-pub(super) fn canonical(
-    block: &mut syn::Block,
-    names: Vec<(syn::Ident, syn::Path)>,
-    means_other: &dyn Fn(&str) -> bool,
-) {
+/// Rewrites the body, with paths for names that it is said to know.
+pub(super) fn canonical(block: &mut syn::Block, names: Vec<(syn::Ident, syn::Path)>) {
     let whole = syn::Expr::Block(syn::ExprBlock { attrs: Vec::new(), label: None, block: block.clone() });
     let bound = bound_names(&whole);
-    Canonical { bound, names, constants: Vec::new(), means_other }.visit_block_mut(block);
+    Canonical { bound, names, constants: Vec::new() }.visit_block_mut(block);
 }
 
-struct Canonical<'n> {
+struct Canonical {
     /// The names that patterns bind anywhere, which mean those variables.
     bound: BTreeSet<String>,
     /// Names that stand for paths.
     names: Vec<(syn::Ident, syn::Path)>,
     /// Constants of the body that are numbers.
     constants: Vec<(syn::Ident, syn::LitInt)>,
-    /// Whether the module has another item of that name.
-    means_other: &'n dyn Fn(&str) -> bool,
 }
 
-impl Canonical<'_> {
+impl Canonical {
     /// Takes in what the items of a block declare.
     fn declare(&mut self, block: &syn::Block) {
         for stmt in &block.stmts {
@@ -61,11 +54,8 @@ fn whole_number(item: &syn::ItemConst) -> Option<syn::LitInt> {
     is_whole.then(|| syn::LitInt::new(&format!("{}{ty}", number.base10_digits()), number.span()))
 }
 
-impl VisitMut for Canonical<'_> {
+impl VisitMut for Canonical {
     fn visit_path_mut(&mut self, path: &mut syn::Path) {
-        if let Some(variant) = of_prelude(path).filter(|variant| !(self.means_other)(&variant.to_string())) {
-            *path = variant.into();
-        }
         syn::visit_mut::visit_path_mut(self, path);
         if path.leading_colon.is_some() {
             return;
@@ -120,24 +110,6 @@ impl VisitMut for Canonical<'_> {
         self.names.truncate(names);
         self.constants.truncate(constants);
     }
-}
-
-/// `Some` of `Option::Some`, and the like, with the path of the type or without.
-fn of_prelude(path: &syn::Path) -> Option<syn::Ident> {
-    let count = path.segments.len();
-    let plain = path.segments.iter().all(|segment| segment.arguments.is_none());
-    let last = path.segments.last().filter(|_| plain && count > 1)?;
-    let words: Vec<String> = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
-    let owner = match last.ident.to_string().as_str() {
-        "Some" | "None" => ["Option", "option::Option"],
-        "Ok" | "Err" => ["Result", "result::Result"],
-        _ => return None,
-    };
-    let [name, full] = owner;
-    let before = words[..count - 1].join("::");
-    let is_full = ["std::", "core::"].iter().any(|krate| before.strip_prefix(krate) == Some(full));
-    let is_it = is_full || before == name && path.leading_colon.is_none();
-    is_it.then(|| last.ident.clone())
 }
 
 /// Whether a closure can stand for the function inside a body.

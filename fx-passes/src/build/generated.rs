@@ -68,11 +68,11 @@ pub(super) fn generated(index: &Index, of: &Graphs, parts: &PartNames, file: &st
     let items = printed.iter().zip(printed_graphs).zip(optimized);
     let items: Vec<emit::Item> =
         items.map(|((traced, graph), inlined)| emit::Item { traced, graph, inlined }).collect();
-    let shadowed = emit::shadowed(index, all.first());
+    let shadowed = all.first().map(|first| index.shadowed(&index.fns[first.item].module)).unwrap_or_default();
     // The two files have nothing in common, so they are brought into form side by side.
     let (frozen, graph) = thread::scope(|scope| {
         let graph = scope.spawn(|| emit::pretty_beside(&graphs, &shadowed));
-        let frozen = emit::frozen(index, &items, &graph_file(file));
+        let frozen = emit::frozen(index, &items, &graph_file(file), &shadowed);
         (frozen, graph.join().unwrap_or_else(|ours| panic::resume_unwind(ours)))
     });
     let (frozen, name) = (frozen?, file.trim_end_matches(".rs"));

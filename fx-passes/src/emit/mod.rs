@@ -41,7 +41,7 @@ pub use memory::Peak;
 use std::collections::BTreeSet;
 
 use fx_front::{
-    index::{Index, spelled_out},
+    index::{Index, Prelude, spelled_out},
     trace::Traced,
 };
 use fx_print::{host, names, value};
@@ -75,9 +75,9 @@ pub type PartNames = BTreeSet<(String, String)>;
 /// Prints the frozen type of the items of one type; `Err` says what could not be printed, or holds source that does not
 /// parse, which is our bug.
 ///
-/// `graph_file` is what the file of [`instance_graphs`] will be
-/// called below `OUT_DIR/fx`.
-pub fn frozen(index: &Index, items: &[Item<'_>], graph_file: &str) -> Result<Frozen, String> {
+/// `graph_file` is what the file of [`instance_graphs`] will be called below `OUT_DIR/fx`; `shadowed` are the names of the
+/// prelude of which the module of the items has others.
+pub fn frozen(index: &Index, items: &[Item<'_>], graph_file: &str, shadowed: &[Prelude]) -> Result<Frozen, String> {
     let emitters = Emitter::all(index, items);
     let path = format!("/fx/{graph_file}");
     let (forwards, peaks): (Vec<String>, Vec<Peak>) = emitters.iter().map(Emitter::forward).unzip();
@@ -89,10 +89,7 @@ pub fn frozen(index: &Index, items: &[Item<'_>], graph_file: &str) -> Result<Fro
     let frozen = [types, whole.freeze(), forwards.concat(), groups, whole.profile(), whole.state(), rest].concat();
     emitters.iter().try_for_each(Emitter::check)?;
     let told = emitters.iter().zip(peaks).map(|(emitter, peak)| Told { unrecorded: emitter.unrecorded(), peak });
-    Ok(Frozen {
-        source: pretty_beside(&frozen, &shadowed(index, items.first().map(|item| item.traced)))?,
-        entries: told.collect(),
-    })
+    Ok(Frozen { source: pretty_beside(&frozen, shadowed)?, entries: told.collect() })
 }
 
 /// The code that builds the instance graphs of the items of one type, from the graphs as traced; [`pretty`] brings it
@@ -124,13 +121,8 @@ pub fn source(tokens: &dyn quote::ToTokens) -> Result<String, String> {
     pretty(&tokens.to_token_stream().to_string())
 }
 
-/// The names of the prelude of which the item's module has others, with their paths.
-pub fn shadowed(index: &Index, item: Option<&Traced>) -> Vec<(&'static str, &'static str)> {
-    item.map(|item| index.shadowed(&index.fns[item.item].module)).unwrap_or_default()
-}
-
 /// Generated source as [`pretty`] writes it, for a module where these names of the prelude mean something else.
-pub fn pretty_beside(source: &str, shadowed: &[(&'static str, &'static str)]) -> Result<String, String> {
+pub fn pretty_beside(source: &str, shadowed: &[Prelude]) -> Result<String, String> {
     pretty(&spelled_out(source, shadowed))
 }
 
