@@ -41,8 +41,8 @@ use self::{
 };
 pub use self::{
     constructors::{captures_in_chain, has_chain_closure},
-    delegate::argument,
     kinds::{makes_model, returns_chain, returns_module},
+    source::argument,
 };
 pub(crate) use self::{in_place::in_place, kinds::returns_opaque};
 use crate::syntax::path_text;

@@ -21,6 +21,13 @@ impl Graph {
         Some(node.args.get(first + position).into_iter().chain(next).collect())
     }
 
+    /// Returns whether the parameter of a region is bound by a pattern: to an element of what a loop goes over, or to a part of
+    /// what is matched.
+    pub fn is_bound_by_pattern(&self, param: NodeId) -> bool {
+        let owner = self.scope_of(param).and_then(|region| self.owner_of(region));
+        self.node(param).op == Op::Placeholder && owner.is_some() && self.carried(param).is_none()
+    }
+
     /// What control flow may hand on: what its regions yield, and where a loop may not run at all, what it carries.
     pub fn handed_on(&self, id: NodeId) -> impl Iterator<Item = &Arg> {
         let node = self.node(id);

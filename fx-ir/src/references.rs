@@ -24,6 +24,7 @@ impl Graph {
     fn may_hold_references(&self, id: NodeId) -> bool {
         let node = self.node(id);
         match &node.op {
+            _ if node.ty.is_plain() => false,
             Op::Rust(_) | Op::If | Op::Match(_) | Op::For(_) | Op::While => true,
             Op::Host(_) => node
                 .args

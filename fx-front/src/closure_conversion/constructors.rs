@@ -15,9 +15,9 @@ use syn::{spanned::Spanned, visit::Visit};
 use super::{
     Lowering, Made, Result, Site,
     captures::rewritten,
-    delegate::argument,
     in_place::{self, in_place, is_func},
     kinds::{returns_chain, returns_module, returns_opaque},
+    source::argument,
 };
 use crate::index::{Builder, Function, Name, Resolved};
 use crate::syntax::{mentions, path_text};

@@ -4,7 +4,7 @@ use proc_macro2::{Ident, Span};
 use quote::{format_ident, quote};
 use syn::{parse_quote, parse_quote_spanned};
 
-use super::{Lowering, Made, Result, Site, kinds::returns_chain, locals::Locals};
+use super::{Lowering, Made, Result, Site, kinds::returns_chain, locals::Locals, source::argument};
 use crate::index::{Name, Ty};
 
 impl Lowering<'_> {
@@ -112,17 +112,6 @@ impl Lowering<'_> {
         let literal = quote!({ layers: #call(#(#args),*) });
         let made = self.write(&site, &fields, (&[], &literal), (&closure, &body, entry))?;
         made.structure.ok_or_else(|| "its struct is not known".to_owned())
-    }
-}
-
-/// The name of an argument that is one.
-pub fn argument(input: &syn::FnArg) -> Option<&Ident> {
-    match input {
-        syn::FnArg::Typed(typed) => match &*typed.pat {
-            syn::Pat::Ident(name) if name.subpat.is_none() => Some(&name.ident),
-            _ => None,
-        },
-        syn::FnArg::Receiver(_) => None,
     }
 }
 

@@ -67,3 +67,14 @@ pub(super) fn struct_source(
         }
     }
 }
+
+/// The name of an argument that is one.
+pub fn argument(input: &syn::FnArg) -> Option<&Ident> {
+    match input {
+        syn::FnArg::Typed(typed) => match &*typed.pat {
+            syn::Pat::Ident(name) if name.subpat.is_none() => Some(&name.ident),
+            _ => None,
+        },
+        syn::FnArg::Receiver(_) => None,
+    }
+}

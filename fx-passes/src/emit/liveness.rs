@@ -90,16 +90,10 @@ fn may_hold_reference(graph: &Graph, id: NodeId) -> bool {
         },
         Op::Rust(code) => code.form == CodeForm::Reference,
         Op::GetAttr(_) | Op::TupleGet(_) => true,
-        Op::Placeholder => is_bound(graph, id),
+        Op::Placeholder => graph.is_bound_by_pattern(id),
         Op::If | Op::Match(_) => graph.is_lent_choice(id),
         _ => false,
     }
-}
-
-/// Returns whether it is bound by a pattern: to an element of a list, or to a part of what is matched.
-fn is_bound(graph: &Graph, param: NodeId) -> bool {
-    let owner = graph.scope_of(param).and_then(|region| graph.owner_of(region));
-    owner.is_some() && graph.carried(param).is_none()
 }
 
 /// What a value may borrow, by what it is made of.

@@ -192,16 +192,18 @@ impl Writer<'_, '_> {
     fn own_beside_others(&self, id: NodeId, reader: NodeId, value: &Value) -> Option<String> {
         let graph = self.graph();
         let is_option = |ty: &Type| matches!(ty, Type::Option(held) if held.is_tensor());
-        let others = graph.handed_beside(id, reader);
-        let known = others.into_iter().map(|other| &graph.node(other).ty).find(|ty| ty.is_tensor() || is_option(ty));
         let is_opaque = matches!(&graph.node(id).op, Op::Rust(code) if code.opaque.is_some() && !code.fallible);
-        match known.filter(|_| graph.may_be_reference(id) || is_opaque && is_option(&graph.node(id).ty)) {
-            Some(ty) if ty.is_tensor() => {
-                Some(format!("::fx_runtime::frozen::lent({}).shallow_clone()", value.borrowed()))
-            }
-            Some(_) => Some(format!("::fx_runtime::frozen::owned_option({})", value.borrowed())),
-            None => None,
+        let may_lend = graph.may_be_reference(id) || is_opaque && is_option(&graph.node(id).ty);
+        if !may_lend {
+            return None;
         }
+        let mut others = graph.handed_beside(id, reader).into_iter().map(|other| &graph.node(other).ty);
+        let known = others.find(|ty| ty.is_tensor() || is_option(ty))?;
+        Some(if known.is_tensor() {
+            format!("::fx_runtime::frozen::lent({}).shallow_clone()", value.borrowed())
+        } else {
+            format!("::fx_runtime::frozen::owned_option({})", value.borrowed())
+        })
     }
 
     /// Whether the reader takes the value once, and nothing in the regions that it owns.

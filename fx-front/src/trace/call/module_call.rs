@@ -33,6 +33,7 @@ impl Tracer<'_> {
             },
         }
     }
+
     /// The closure that the value is, where it is a field, or what a field holds if it is there, and constructors say so.
     pub(in crate::trace) fn held_closure(&self, value: &Val) -> Option<syn::ExprClosure> {
         let (owner, name) = self.field_at(self.field_behind(value.node()?))?;

@@ -66,16 +66,16 @@ fn array_length(ty: &syn::Type) -> Option<&Expr> {
     }
 }
 
-/// `match conversion { Ok(pattern) => a, Err(_) => b }`: the two arms, the one of `Ok` first; `None` for any other.
-pub(in crate::trace) fn arms(choice: &syn::ExprMatch) -> Option<(&syn::Arm, &syn::Arm)> {
+/// `match conversion { Ok(pattern) => a, Err(_) => b }`: the pattern, `a` and `b`; `None` for any other.
+pub(in crate::trace) fn arms(choice: &syn::ExprMatch) -> Option<(&Pat, &Expr, &Expr)> {
     let [one, other] = choice.arms.as_slice() else { return None };
     let (ok, rest) = if held_by(&one.pat, "Ok").is_some() { (one, other) } else { (other, one) };
-    held_by(&ok.pat, "Ok")?;
+    let pat = held_by(&ok.pat, "Ok")?;
     let is_rest = match held_by(&rest.pat, "Err") {
         Some(held) => is_plain(held) && !uses(&rest.body, held),
         None => std::ptr::eq(ok, one) && matches!(rest.pat, Pat::Wild(_)),
     };
-    (is_rest && ok.guard.is_none() && rest.guard.is_none()).then_some((ok, rest))
+    (is_rest && ok.guard.is_none() && rest.guard.is_none()).then_some((pat, &*ok.body, &*rest.body))
 }
 
 /// `let Ok(pattern): Result<[T; 2], _> = list.try_into()` as `<[T; 2]>::try_from(list)`; `None` for any other.

@@ -183,9 +183,10 @@ impl Tracer<'_> {
             // What the function's signature says of what is in the `Result` is not what the expression evaluates to.
             self.expects.next = None;
             let value = self.expr(expr)?;
-            let value = self.of_signature(value, is_call_of_ok(expr));
+            let is_ok = is_call_of(expr, "Ok");
+            let value = self.of_signature(value, is_ok);
             let is_whole = value.node().is_some_and(|id| matches!(self.graph.node(id).op, Op::Rust(_)));
-            if is_whole && value.ty() == Ty::Unknown && !is_call_of_ok(expr) {
+            if is_whole && value.ty() == Ty::Unknown && !is_ok {
                 // It is a `Result`, where the other branches are what is in theirs.
                 return unsupported(expr.span(), "a result of a type that is not known");
             }
@@ -262,9 +263,7 @@ impl Tracer<'_> {
             syn::Item::Use(_) => Ok(Val::Unit),
             syn::Item::Const(item) => {
                 let value = self.expr(&item.expr)?;
-                let ty = self.index.ty(self.module(), self.function().owner.as_ref(), &item.ty);
-                let value = self.of_written_type(value, &ty);
-                self.env.declare(&item.ident.to_string(), value);
+                self.declare_item(&item.ident, value, &item.ty);
                 Ok(Val::Unit)
             }
             syn::Item::Static(item) if matches!(item.mutability, syn::StaticMutability::None) => {
@@ -273,13 +272,18 @@ impl Tracer<'_> {
                     // It may be written to behind a shared reference, and is there once for all calls.
                     return unsupported(item.span(), "a `static` of this form");
                 }
-                let ty = self.index.ty(self.module(), self.function().owner.as_ref(), &item.ty);
-                let value = self.of_written_type(value, &ty);
-                self.env.declare(&item.ident.to_string(), value);
+                self.declare_item(&item.ident, value, &item.ty);
                 Ok(Val::Unit)
             }
             other => unsupported(other.span(), "an item inside a function body"),
         }
+    }
+
+    /// A constant or a `static` of the body, as a variable of that type.
+    fn declare_item(&mut self, name: &syn::Ident, value: Val, ty: &syn::Type) {
+        let ty = self.index.ty(self.module(), self.function().owner.as_ref(), ty);
+        let value = self.of_written_type(value, &ty);
+        self.env.declare(&name.to_string(), value);
     }
 }
 
@@ -291,10 +295,6 @@ fn is_literal(value: &Val) -> bool {
         Val::Some(held) => is_literal(held),
         _ => false,
     }
-}
-
-fn is_call_of_ok(expr: &syn::Expr) -> bool {
-    is_call_of(expr, "Ok")
 }
 
 fn is_return(expr: &syn::Expr) -> bool {

@@ -156,11 +156,10 @@ impl<'a> Tracer<'a> {
 
     /// A `match` on a list that becomes an array; `None` where it is none.
     fn array_choice(&mut self, choice: &syn::ExprMatch, tail: bool) -> Result<Option<Val>> {
-        let Some((ok, err)) = array_conversion::arms(choice) else { return Ok(None) };
-        let Some(held) = results::held_by(&ok.pat, "Ok") else { return Ok(None) };
-        let then = &mut |tracer: &mut Self| tracer.last_expr(&ok.body, tail);
-        let otherwise = &mut |tracer: &mut Self| tracer.last_expr(&err.body, tail);
-        self.if_array(&choice.expr, held, choice.match_token.span, then, otherwise)
+        let Some((pat, ok, err)) = array_conversion::arms(choice) else { return Ok(None) };
+        let then = &mut |tracer: &mut Self| tracer.last_expr(ok, tail);
+        let otherwise = &mut |tracer: &mut Self| tracer.last_expr(err, tail);
+        self.if_array(&choice.expr, pat, choice.match_token.span, then, otherwise)
     }
 
     pub(in crate::trace) fn choice(&mut self, choice: &syn::ExprMatch, tail: bool) -> Result<Val> {

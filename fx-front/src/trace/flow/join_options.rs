@@ -5,9 +5,7 @@ use proc_macro2::Span;
 
 use crate::trace::types::ty::{is_copy, is_untyped};
 use crate::trace::{
-    Env, RefKind, Result, Tracer, Ty, Val, application,
-    flow::join::Branch,
-    types::{expectation::Expectation, node_facts::is_carried_param},
+    Env, RefKind, Result, Tracer, Ty, Val, application, flow::join::Branch, types::expectation::Expectation,
     unsupported,
 };
 
@@ -38,7 +36,7 @@ impl Tracer<'_> {
             Val::Lit(arg, _) => *arg == Arg::None,
             Val::Node(id, ..) => match &self.graph.node(*id).op {
                 Op::Host(host) if host.op == HostOp::Some => true,
-                Op::Placeholder => is_carried_param(&self.graph, *id),
+                Op::Placeholder => self.graph.carried(*id).is_some(),
                 _ => self.is_spilled(&value.clone().with_ref_kind(RefKind::Value)),
             },
             _ => false,

@@ -9,7 +9,7 @@ use crate::syntax::{makes_result, written_types::type_args};
 use crate::trace::types::ty::{is_copy, is_untyped};
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Unsupported, Val,
-    desugar::{array_from_fn::written_out, iterator_chain::is_lazy},
+    desugar::{array_from_fn::written_out, closure_form::plain, iterator_chain::is_lazy},
     entry::signature,
     unsupported,
 };
@@ -27,7 +27,8 @@ impl Tracer<'_> {
         if matches!(value, Val::Never) {
             return Ok(value);
         }
-        self.refuse_borrowed(&init.expr, plain_pattern(&local.pat), &value)?;
+        let pat = plain(&local.pat);
+        self.refuse_borrowed(&init.expr, pat, &value)?;
         let mut value = value;
         if let syn::Pat::Type(typed) = &local.pat {
             // Of `&value` the code is what is borrowed.
@@ -45,7 +46,6 @@ impl Tracer<'_> {
                 value = self.typed_option(value, &typed.ty)?;
             }
         }
-        let pat = if let syn::Pat::Type(typed) = &local.pat { &typed.pat } else { &local.pat };
         if let (syn::Pat::Tuple(_), syn::Expr::Reference(_)) = (pat, &*init.expr) {
             value = parts_borrowed(value);
         }
@@ -202,11 +202,6 @@ fn gathers_vec(ty: &syn::Type) -> Option<bool> {
 /// Whether the variable is one that nobody reads, as its name says: it is there to be dropped.
 fn is_unread(name: &syn::Ident) -> bool {
     name.to_string().starts_with('_')
-}
-
-/// The pattern without the type that is written behind it.
-fn plain_pattern(pat: &syn::Pat) -> &syn::Pat {
-    if let syn::Pat::Type(typed) = pat { &typed.pat } else { pat }
 }
 
 /// Whether the code yields a guard of a cell, or of a lock, that is not known.

@@ -17,11 +17,7 @@ impl Tracer<'_> {
             return unsupported(expr.span(), "`Err` here");
         };
         let value = if let syn::Expr::Return(syn::ExprReturn { expr: Some(value), .. }) = expr { value } else { expr };
-        let mut whole = whole.clone();
-        if self.frames.len() > 1 {
-            // The lifetimes that a function names are none of the one that it is inlined in.
-            ElideLifetimes.visit_type_mut(&mut whole);
-        }
+        let whole = self.without_lifetimes((**whole).clone(), ElideLifetimes::visit_type_mut);
         let (whole, mark) = (whole.to_token_stream().to_string(), self.checkpoint());
         let closed = match self.is_home().then(|| self.captured(value, expr.span())) {
             Some(Ok((code, args))) => return Ok(self.refuse(code, &whole, args, expr.span())),

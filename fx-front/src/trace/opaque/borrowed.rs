@@ -3,55 +3,51 @@
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
 
+use crate::trace::opaque::capture::{is_colon, is_dot, is_member, is_punct};
+
 /// Returns whether the code mentions the variable behind a `&` or as the receiver of methods alone; `takes` knows the
 /// methods that take what they are called on, or change it.
 pub(in crate::trace) fn only_borrows(expr: &syn::Expr, name: &str, takes: &dyn Fn(&str) -> bool) -> bool {
-    are_borrows(expr.to_token_stream(), name, takes)
+    every_token(expr.to_token_stream(), &|all, at| match &all[at] {
+        // A closure that takes its surroundings with it.
+        TokenTree::Ident(ident) if ident == "move" => false,
+        TokenTree::Ident(ident) if ident == name && is_variable(all, at) => is_borrow(all, at, takes),
+        _ => true,
+    })
 }
 
 /// Returns whether the code mentions the variable in front of a `.` alone: its fields, and its methods.
 pub(in crate::trace) fn only_looks_into(expr: &syn::Expr, name: &str) -> bool {
-    are_looked_into(expr.to_token_stream(), name)
-}
-
-fn are_looked_into(tokens: TokenStream, name: &str) -> bool {
-    let all: Vec<TokenTree> = tokens.into_iter().collect();
-    (0..all.len()).all(|at| match &all[at] {
-        TokenTree::Group(group) => are_looked_into(group.stream(), name),
-        TokenTree::Ident(ident) if ident == "mut" => {
-            !all.get(at + 1).is_some_and(|next| matches!(next, TokenTree::Ident(next) if next == name))
-        }
-        TokenTree::Ident(ident) if ident == name && is_variable(&all, at) => {
-            all.get(at + 1).is_some_and(|dot| is_punct(dot, '.'))
+    every_token(expr.to_token_stream(), &|all, at| match &all[at] {
+        TokenTree::Ident(ident) if ident == name && is_variable(all, at) => {
+            let is_lent = at > 0 && matches!(&all[at - 1], TokenTree::Ident(before) if before == "mut");
+            !is_lent && all.get(at + 1).is_some_and(is_dot)
         }
         _ => true,
     })
 }
 
-fn are_borrows(tokens: TokenStream, name: &str, takes: &dyn Fn(&str) -> bool) -> bool {
+/// Returns whether `holds` is so of every token, which it gets as a position among those beside it.
+fn every_token(tokens: TokenStream, holds: &dyn Fn(&[TokenTree], usize) -> bool) -> bool {
     let all: Vec<TokenTree> = tokens.into_iter().collect();
     (0..all.len()).all(|at| match &all[at] {
-        TokenTree::Group(group) => are_borrows(group.stream(), name, takes),
-        // A closure that takes its surroundings with it.
-        TokenTree::Ident(ident) if ident == "move" => false,
-        TokenTree::Ident(ident) if ident == name && is_variable(&all, at) => is_borrow(&all, at, takes),
-        _ => true,
+        TokenTree::Group(group) => every_token(group.stream(), holds),
+        _ => holds(&all, at),
     })
 }
 
 /// Whether it is no field, method, label or beginning of a path.
 fn is_variable(all: &[TokenTree], at: usize) -> bool {
-    let is_member = at > 0 && is_punct(&all[at - 1], '.') && !(at > 1 && is_punct(&all[at - 2], '.'));
-    !is_member && !all.get(at + 1).is_some_and(|token| is_punct(token, ':'))
+    !is_member(all, at) && !all.get(at + 1).is_some_and(is_colon)
 }
 
 fn is_borrow(all: &[TokenTree], at: usize, takes: &dyn Fn(&str) -> bool) -> bool {
     match (all.get(at + 1), all.get(at + 2), all.get(at + 3)) {
-        (Some(dot), Some(TokenTree::Ident(method)), Some(after)) if is_punct(dot, '.') => {
-            let is_call = matches!(after, TokenTree::Group(_)) || is_punct(after, ':');
+        (Some(dot), Some(TokenTree::Ident(method)), Some(after)) if is_dot(dot) => {
+            let is_call = matches!(after, TokenTree::Group(_)) || is_colon(after);
             is_call && !takes(&method.to_string())
         }
-        (Some(dot), ..) if is_punct(dot, '.') || is_punct(dot, '?') => false,
+        (Some(dot), ..) if is_dot(dot) || is_punct(dot, '?') => false,
         _ => at > 0 && is_punct(&all[at - 1], '&') && !(at > 1 && ends_operand(&all[at - 2])),
     }
 }
@@ -64,10 +60,6 @@ fn ends_operand(token: &TokenTree) -> bool {
         TokenTree::Punct(punct) => matches!(punct.as_char(), '?' | '&'),
         TokenTree::Ident(ident) => syn::parse_str::<syn::Ident>(&ident.to_string()).is_ok() || ident == "self",
     }
-}
-
-fn is_punct(token: &TokenTree, wanted: char) -> bool {
-    matches!(token, TokenTree::Punct(punct) if punct.as_char() == wanted)
 }
 
 #[cfg(test)]

@@ -97,12 +97,11 @@ impl Capture {
 
     fn name(&mut self, ident: &Ident, all: &[TokenTree], at: usize, lookup: Lookup<'_>) -> Ident {
         let name = ident.to_string();
-        let is_member = at > 0 && is_dot(&all[at - 1]) && !(at > 1 && is_dot(&all[at - 2]));
         let is_path = is_path(all, at);
         let is_label = all.get(at + 1).is_some_and(is_colon) && !is_path;
         // A path may begin with a parameter of the function that is inlined.
         let is_generic = is_path && matches!(lookup(&name), Mention::Place);
-        if is_member || is_label || is_path && !is_generic {
+        if is_member(all, at) || is_label || is_path && !is_generic {
             return ident.clone();
         }
         match lookup(&name) {
@@ -171,10 +170,19 @@ fn is_path(all: &[TokenTree], at: usize) -> bool {
     all.get(at + 1).is_some_and(is_colon) && all.get(at + 2).is_some_and(is_colon)
 }
 
-fn is_dot(token: &TokenTree) -> bool {
-    matches!(token, TokenTree::Punct(punct) if punct.as_char() == '.')
+/// Whether it is a field or a method.
+pub(in crate::trace) fn is_member(all: &[TokenTree], at: usize) -> bool {
+    at > 0 && is_dot(&all[at - 1]) && !(at > 1 && is_dot(&all[at - 2]))
 }
 
-fn is_colon(token: &TokenTree) -> bool {
-    matches!(token, TokenTree::Punct(punct) if punct.as_char() == ':')
+pub(in crate::trace) fn is_dot(token: &TokenTree) -> bool {
+    is_punct(token, '.')
+}
+
+pub(in crate::trace) fn is_colon(token: &TokenTree) -> bool {
+    is_punct(token, ':')
+}
+
+pub(in crate::trace) fn is_punct(token: &TokenTree, wanted: char) -> bool {
+    matches!(token, TokenTree::Punct(punct) if punct.as_char() == wanted)
 }

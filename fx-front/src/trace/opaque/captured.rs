@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use fx_ir::{Arg, CodeForm, CodeScope, CodeVariable, HostOp, NodeId, Op};
+use fx_ir::{Arg, CodeForm, CodeScope, CodeVariable, HostOp, Op};
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
@@ -65,7 +65,7 @@ impl Tracer<'_> {
         self.spill_variables(&writes, span)?;
         let inner = bound_names(expr);
         let handed_back = writes.iter().flat_map(|name| self.tensors_of(name)).collect();
-        let expr = &self.with_own_lifetimes(with_handles(expr, handed_back));
+        let expr = &self.without_lifetimes(with_handles(expr, handed_back), ElideLifetimes::visit_expr_mut);
         self.keeps_parts(expr, &writes, span)?;
         let mut capture = Capture::default();
         let owner = self.function().owner.as_ref().map(ToTokens::to_token_stream);
@@ -106,14 +106,6 @@ impl Tracer<'_> {
         let writing = (!written.is_empty()).then(|| WritingCode { code: code.clone(), written, failing });
         let template = writing.as_ref().map_or(code, |writing| writing.template(None));
         Ok(OpaqueCode { template, form, args, writing, holds })
-    }
-
-    /// The code without the lifetimes of the function that is inlined.
-    fn with_own_lifetimes(&self, mut expr: syn::Expr) -> syn::Expr {
-        if self.frames.len() > 1 {
-            ElideLifetimes.visit_expr_mut(&mut expr);
-        }
-        expr
     }
 
     /// Puts the operands in for what the code reaches where it is; says whether one of them is held for as long as it runs.
@@ -175,7 +167,9 @@ impl Tracer<'_> {
             takes_by_name(method)
                 || receivers.any(|receiver| receiver.reference.is_none() || receiver.mutability.is_some())
         };
-        let is_tensor = matches!(value, Val::Node(id, Ty::Tensor, RefKind::Value) if !self.is_element(*id));
+        // A pattern may bind a reference.
+        let is_tensor =
+            matches!(value, Val::Node(id, Ty::Tensor, RefKind::Value) if !self.graph.is_bound_by_pattern(*id));
         is_tensor
             && !inner.contains(name)
             && !writes.iter().any(|written| written == name)
@@ -188,12 +182,6 @@ impl Tracer<'_> {
         let is_chosen = self.graph.node(*id).op.is_control_flow() && !self.graph.chooses_among_outer(*id);
         let is_repeated = self.graph.scope_of(*id).is_some_and(|scope| scope != self.graph.body());
         is_repeated && (is_chosen || self.graph.carried(*id).is_some())
-    }
-
-    /// Whether it is handed to a region by a pattern, which may bind a reference.
-    fn is_element(&self, id: NodeId) -> bool {
-        let is_param = self.graph.node(id).op == Op::Placeholder;
-        is_param && self.graph.carried(id).is_none() && self.graph.scope_of(id) != Some(self.graph.body())
     }
 
     /// Whether it is a parameter `Option<&Tensor>` of the function that is inlined, of an option that owns the tensor.

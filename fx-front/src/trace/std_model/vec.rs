@@ -11,7 +11,7 @@ use crate::trace::{
     RefKind, Result, Tracer, Ty, Val,
     flow::matched::Continuation,
     place::{is_plain, local_place::LocalPlace},
-    std_model::vec_extend::{lent_items, yields_values},
+    std_model::vec_extend::extension,
     tensor::operator,
     unsupported,
 };
@@ -31,10 +31,6 @@ impl<'a> Tracer<'a> {
                 Some(self.lengthened(items.clone(), call))
             }
             ("append", _) => Some(self.appended(list, element, call)),
-            ("extend", _) if call.args.first().is_some_and(yields_values) => Some(self.extended(call)),
-            ("extend" | "extend_from_slice", _) if *element == Ty::Tensor && lent_items(call).is_some() => {
-                Some(self.extended_by(&lent_items(call)?, call))
-            }
             ("pop", Val::List(items)) if !items.is_empty() => Some(self.popped(items.clone(), call)),
             ("push", _) if self.is_spilled(list) => Some(self.push_to(list, element, call)),
             // A list that is written out is a value like a number.
@@ -49,9 +45,13 @@ impl<'a> Tracer<'a> {
             ("resize" | "resize_with", _) => self.resized(list, element, call),
             (
                 "pop" | "remove" | "swap_remove" | "push" | "insert" | "truncate" | "reverse" | "swap" | "clear"
-                | "split_off" | "extend" | "extend_from_slice",
+                | "split_off",
                 _,
             ) => self.changed(list, element, name, call),
+            ("extend" | "extend_from_slice", _) => match extension(element, call) {
+                Some(items) => Some(self.extended(&items, call)),
+                None => self.changed(list, element, name, call),
+            },
             _ => self.accessed(list, element, ElementAccess::of(&call.method)?, call),
         }
     }

@@ -2,17 +2,11 @@
 
 use syn::spanned::Spanned;
 
-use crate::trace::{Result, Tracer, Val, desugar::iterator_chain::is_chain};
+use crate::trace::{Result, Tracer, Ty, Val, desugar::iterator_chain::is_chain};
 
 impl Tracer<'_> {
-    /// `list.extend(others.iter().map(|x| ..))`, element by element.
-    pub(in crate::trace) fn extended(&mut self, call: &syn::ExprMethodCall) -> Result<Val> {
-        let (list, chain) = (&call.receiver, call.args.first());
-        self.expr(&syn::parse_quote_spanned!(call.span()=> for fx_extended in #chain { #list.push(fx_extended); }))
-    }
-
-    /// The same with elements that are written out, or of a list of references.
-    pub(in crate::trace) fn extended_by(&mut self, items: &syn::Expr, call: &syn::ExprMethodCall) -> Result<Val> {
+    /// `list.extend(items)` as a `push` for each of the items.
+    pub(in crate::trace) fn extended(&mut self, items: &syn::Expr, call: &syn::ExprMethodCall) -> Result<Val> {
         let list = &call.receiver;
         self.expr(&match items {
             syn::Expr::Array(syn::ExprArray { elems, .. }) => {
@@ -26,19 +20,21 @@ impl Tracer<'_> {
     }
 }
 
-/// What a list of tensors is extended with, where those are written out or references: a list that owns tensors takes no
-/// references.
-pub(in crate::trace) fn lent_items(call: &syn::ExprMethodCall) -> Option<syn::Expr> {
+/// What goes to a list one by one: the values of a chain, and to a list of tensors what is written out, or references. A
+/// list that owns tensors takes no references.
+pub(in crate::trace) fn extension(element: &Ty, call: &syn::ExprMethodCall) -> Option<syn::Expr> {
     let items = call.args.first()?;
+    let is_slice = call.method == "extend_from_slice";
+    if !is_slice && yields_values(items) {
+        return Some(items.clone());
+    }
     match items {
+        _ if *element != Ty::Tensor => None,
         syn::Expr::Array(_) => Some(items.clone()),
-        syn::Expr::Reference(borrowed) if call.method == "extend" => {
-            let list = &borrowed.expr;
-            Some(syn::parse_quote_spanned!(call.span()=> #list.iter()))
-        }
         syn::Expr::Reference(borrowed) => match &*borrowed.expr {
-            written @ syn::Expr::Array(_) => Some(written.clone()),
-            list => Some(syn::parse_quote_spanned!(call.span()=> #list.iter().copied())),
+            written @ syn::Expr::Array(_) if is_slice => Some(written.clone()),
+            list if is_slice => Some(syn::parse_quote_spanned!(call.span()=> #list.iter().copied())),
+            list => Some(syn::parse_quote_spanned!(call.span()=> #list.iter())),
         },
         syn::Expr::MethodCall(inner) if inner.method == "iter" && inner.args.is_empty() => Some(items.clone()),
         _ => None,
@@ -46,7 +42,7 @@ pub(in crate::trace) fn lent_items(call: &syn::ExprMethodCall) -> Option<syn::Ex
 }
 
 /// Whether it is a chain of adaptors that makes what it yields.
-pub(in crate::trace) fn yields_values(chain: &syn::Expr) -> bool {
+fn yields_values(chain: &syn::Expr) -> bool {
     let syn::Expr::MethodCall(last) = chain else { return false };
     ["map", "filter_map", "flat_map"].iter().any(|name| last.method == name) && is_chain(chain)
 }

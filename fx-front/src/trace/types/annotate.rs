@@ -29,6 +29,14 @@ impl Tracer<'_> {
         Val::Node(id, Ty::Tensor, form)
     }
 
+    /// The code without the lifetimes that a function names which is inlined: they are none of the one around it.
+    pub(in crate::trace) fn without_lifetimes<T>(&self, mut code: T, visit: fn(&mut ElideLifetimes, &mut T)) -> T {
+        if self.frames.len() > 1 {
+            visit(&mut ElideLifetimes, &mut code);
+        }
+        code
+    }
+
     /// Code that is kept as opaque code may be of the type that is written, and of no other, only because it is written.
     pub(in crate::trace) fn annotate(&mut self, value: &Val, ty: &syn::Type) -> Result<()> {
         let whole = self.whole_of(value);
@@ -36,10 +44,7 @@ impl Tracer<'_> {
         let is_part = whole != value.node();
         let Some(id) = whole.filter(|&id| self.graph.scope_of(id) == Some(self.region)) else { return Ok(()) };
         let writing = self.facts.writing(id).cloned();
-        let mut ty = ty.clone();
-        if self.frames.len() > 1 {
-            ElideLifetimes.visit_type_mut(&mut ty);
-        }
+        let ty = self.without_lifetimes(ty.clone(), ElideLifetimes::visit_type_mut);
         let Op::Rust(code) = &mut self.edit_node(id).op else { return Ok(()) };
         if code.opaque.is_none() {
             return Ok(());

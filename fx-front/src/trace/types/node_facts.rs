@@ -177,9 +177,7 @@ impl Tracer<'_> {
         let made_here = match &self.graph.node(*id).op {
             Op::Host(_) | Op::Rust(_) | Op::GetAttr(_) => true,
             Op::Call(_) => matches!(ty, Ty::List(_)),
-            Op::Placeholder => {
-                self.graph.scope_of(*id) == Some(self.graph.body()) || is_carried_param(&self.graph, *id)
-            }
+            Op::Placeholder => self.graph.scope_of(*id) == Some(self.graph.body()) || self.graph.carried(*id).is_some(),
             Op::TupleGet(_) if self.is_part_of_input(*id) => true,
             _ => self.is_spilled(value),
         };
@@ -247,16 +245,4 @@ fn yields_vec(op: &HostOp) -> bool {
 fn is_bound_by_pattern(graph: &Graph, id: NodeId) -> bool {
     let owner = graph.scope_of(id).and_then(|region| graph.owner_of(region));
     owner.is_some_and(|owner| matches!(graph.node(owner).op, Op::Match(_)))
-}
-
-pub(in crate::trace) fn is_carried_param(graph: &Graph, id: NodeId) -> bool {
-    let Some(region) = graph.scope_of(id) else { return false };
-    let Some(owner) = graph.owner_of(region) else { return false };
-    let params = &graph.region(region).params;
-    let carried = match graph.node(owner).op {
-        Op::For(_) => graph.node(owner).args.len() - 1,
-        Op::While => graph.node(owner).args.len(),
-        _ => return false,
-    };
-    params.iter().rev().take(carried).any(|&param| param == id)
 }
