@@ -97,7 +97,7 @@ pub(crate) fn kept(index: &Index, made: &Made, place: &Kept) -> Result<Vec<Layer
                 Kept::Alone(_) => reader.chain(&value, &reader.lets(&function.block), 16).map(|chain| vec![chain]),
                 Kept::InList(_) => reader.elements(&value, &function.block, 16),
             };
-            found.extend(read.ok_or_else(|| reader.reason(&value))?);
+            found.extend(read.ok_or_else(|| reader.notes.reason(&value, &index.fns[id]))?);
         }
     }
     let layers = elements::any_of(found).ok_or(Unread::NoConstructor)?;

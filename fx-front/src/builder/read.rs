@@ -8,7 +8,7 @@ use super::{
     Layer,
     choices::{added, distributed, either, some_times},
     syntax::{diverges, is_none, is_pointer, is_some_call, ok_argument, pattern_name, text},
-    unread::SharedNotes,
+    unread::Notes,
     variables::{known_of_variables, of_variables},
 };
 use crate::closure_conversion::returns_opaque;
@@ -32,7 +32,7 @@ pub(super) struct Reader<'a> {
     /// The function, by its position in [`Index::fns`].
     pub(super) id: usize,
     /// What could not be read.
-    pub(super) notes: SharedNotes,
+    pub(super) notes: Notes,
     /// The functions that are being read, by their positions: one that calls itself builds no chain of a known form.
     pub(super) within: Vec<usize>,
 }
@@ -54,7 +54,7 @@ impl<'a> Reader<'a> {
             syn::Expr::Closure(closure) => Some(closure.clone()),
             _ => None,
         });
-        let (made, kinds, notes) = (BTreeMap::new(), BTreeMap::new(), SharedNotes::default());
+        let (made, kinds, notes) = (BTreeMap::new(), BTreeMap::new(), Notes::default());
         let mut reader = Reader { index, module, owner, locals, made, kinds, closures, id, notes, within };
         reader.kinds = known_of_variables(&function.block, |init| reader.kind(init, 8));
         reader.made = of_variables(&function.block, |init| reader.made_by(init));
@@ -82,13 +82,13 @@ impl<'a> Reader<'a> {
             match stmt {
                 syn::Stmt::Local(local) => {
                     let (Some(name), Some(init)) = (pattern_name(&local.pat), &local.init) else { continue };
-                    let chain = self.noting(&name, || self.chain(&init.expr, chains, 8));
+                    let chain = self.notes.noting(&name, || self.chain(&init.expr, chains, 8));
                     chains.insert(name, chain);
                 }
                 syn::Stmt::Expr(syn::Expr::Assign(assign), _) => {
                     let syn::Expr::Path(path) = &*assign.left else { continue };
                     let name = path_text(&path.path);
-                    let chain = self.noting(&name, || self.chain(&assign.right, chains, 8));
+                    let chain = self.notes.noting(&name, || self.chain(&assign.right, chains, 8));
                     chains.insert(name, chain);
                 }
                 syn::Stmt::Expr(syn::Expr::ForLoop(each), _) => self.some_times(&each.body, chains, Layer::Repeat),
@@ -141,7 +141,7 @@ impl<'a> Reader<'a> {
             syn::Expr::MethodCall(call) => {
                 let mut chain = self.chain(&call.receiver, chains, fuel)?;
                 let Some(layer) = self.added(call, chains, fuel) else {
-                    self.note(call.args.first().unwrap_or(expr));
+                    self.notes.note(call.args.first().unwrap_or(expr), &self.index.fns[self.id]);
                     return None;
                 };
                 chain.push(layer);
@@ -174,7 +174,7 @@ impl<'a> Reader<'a> {
 
     /// One layer that is added: a chain of its own, or a module.
     fn layer(&self, arg: &syn::Expr, chains: &Chains, fuel: u32) -> Option<Layer> {
-        self.trying(|| self.layer_of(arg, chains, fuel))
+        self.notes.trying(|| self.layer_of(arg, chains, fuel))
     }
 
     fn layer_of(&self, arg: &syn::Expr, chains: &Chains, fuel: u32) -> Option<Layer> {
