@@ -137,7 +137,10 @@ pub(crate) fn is_err(expr: &syn::Expr) -> bool {
 
 /// Whether it calls the function, or makes the variant, of that name.
 pub(crate) fn is_call_of(expr: &syn::Expr, name: &str) -> bool {
-    matches!(expr, syn::Expr::Call(call) if matches!(&*call.func, syn::Expr::Path(path) if path.path.is_ident(name)))
+    let syn::Expr::Call(call) = expr else { return false };
+    let syn::Expr::Path(path) = &*call.func else { return false };
+    // Types may be written behind it.
+    path.path.leading_colon.is_none() && path.path.segments.len() == 1 && path.path.segments[0].ident == name
 }
 
 /// Whether the code has the word.

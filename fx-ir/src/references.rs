@@ -10,9 +10,12 @@ impl Graph {
         match &node.op {
             Op::Rust(code) => node.ty == Type::Unknown && code.opaque.is_some(),
             Op::Host(host) => match &host.op {
-                HostOp::Item | HostOp::ItemRef | HostOp::Unwrap(_) | HostOp::Method(_) | HostOp::Mutate(_) => {
-                    node.input(0).is_none_or(|whole| self.may_hold_references(whole))
-                }
+                HostOp::Item
+                | HostOp::ItemRef
+                | HostOp::Copied
+                | HostOp::Unwrap(_)
+                | HostOp::Method(_)
+                | HostOp::Mutate(_) => node.input(0).is_none_or(|whole| self.may_hold_references(whole)),
                 _ => false,
             },
             Op::TupleGet(_) => node.input(0).is_none_or(|whole| self.may_hold_references(whole)),

@@ -23,6 +23,17 @@ impl Tracer<'_> {
 
     /// The same, where the errors of a call that the expression is go there.
     pub(in crate::trace) fn expr_with(&mut self, expr: &syn::Expr, on_error: OnError) -> Result<Val> {
+        let value = self.place_expr_with(expr, on_error)?;
+        Ok(self.copied_element(expr, value))
+    }
+
+    /// What is looked into or called upon: an element stays in its list.
+    pub(in crate::trace) fn place_expr(&mut self, expr: &syn::Expr) -> Result<Val> {
+        self.place_expr_with(expr, OnError::Return)
+    }
+
+    /// The same, where the errors of a call that the expression is go there.
+    pub(in crate::trace) fn place_expr_with(&mut self, expr: &syn::Expr, on_error: OnError) -> Result<Val> {
         let (mark, expected) = (self.checkpoint(), self.expects.next.take());
         self.push_expectation(expr, expected.as_ref());
         let value = self.understood(expr, on_error);
@@ -48,7 +59,7 @@ impl Tracer<'_> {
             syn::Expr::Reference(inner) if inner.mutability.is_none() => self.shared_ref(inner),
             syn::Expr::Reference(inner) => self.mut_ref(inner),
             syn::Expr::Unary(unary) => {
-                let value = self.expr(&unary.expr)?;
+                let value = self.place_expr(&unary.expr)?;
                 let is_own = matches!(value, Val::Node(_, Ty::Struct(_), RefKind::Value));
                 let behind = match unary.op {
                     syn::UnOp::Deref(_) if is_own => self.dereferenced(&value, unary.span()),

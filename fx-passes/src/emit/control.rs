@@ -48,6 +48,7 @@ impl Writer<'_, '_> {
                 self.match_text(&subject, arms)
             }
         };
+        self.declare_outlived(id);
         if self.graph().node(id).ty == fx_ir::Type::Tuple(Vec::new()) {
             self.line(format!("{text};"));
             return;
@@ -164,6 +165,7 @@ impl Writer<'_, '_> {
         self.region(region);
         let mut tail = tail(self);
         self.names = names;
+        self.take_outlived_names();
         let mut lines = std::mem::replace(&mut self.lines, outer);
         fold_tail(&mut lines, &mut tail);
         format!("{{\n{}\n{tail}\n}}", lines.join("\n"))

@@ -10,15 +10,48 @@ use fx_ir::{Arg, CodeForm, Graph, NodeId, Op, RegionId, host::HostOp, host::Yiel
 /// What each value may hold references to.
 type Borrows = HashMap<NodeId, BTreeSet<NodeId>>;
 
-/// For every node the last one of its own region that reads it, by itself, through the regions it owns, or through a
-/// value that borrows it.
-pub(super) fn last_reads(graph: &Graph) -> HashMap<NodeId, NodeId> {
-    let nodes = graph.nodes();
-    let borrows = borrows(graph, &nodes);
+/// How long each value of a graph is read.
+#[derive(Default)]
+pub(super) struct Liveness {
+    /// For every node the last one of its own region that reads it, by itself, through the regions it owns, or through a
+    /// value that borrows it.
+    pub(super) last_reads: HashMap<NodeId, NodeId>,
+    borrows: Borrows,
+}
+
+impl Liveness {
+    pub(super) fn of(graph: &Graph) -> Liveness {
+        let nodes = graph.nodes();
+        let borrows = borrows(graph, &nodes);
+        Liveness { last_reads: last_reads(graph, nodes, &borrows), borrows }
+    }
+
+    /// The branch whose value holds a reference to a handle that one of its arms makes: of a place that is older than the
+    /// branch, or of what another branch or opaque code chooses. It has to live as long as that place does.
+    pub(super) fn outlived_by(&self, graph: &Graph, id: NodeId) -> Option<NodeId> {
+        let node = graph.node(id);
+        let is_handle = match &node.op {
+            Op::Host(host) => host.op.yields() == Yields::Value,
+            Op::If | Op::Match(_) => true,
+            Op::Rust(_) => node.ty.is_tensor(),
+            _ => false,
+        };
+        if !is_handle {
+            return None;
+        }
+        let around = |id: NodeId| graph.owner_of(graph.scope_of(id)?);
+        let holds = |owner: &NodeId| {
+            matches!(graph.node(*owner).op, Op::If | Op::Match(_)) && of(&self.borrows, *owner).any(|one| one == id)
+        };
+        std::iter::successors(around(id).filter(holds), |&owner| around(owner).filter(holds)).last()
+    }
+}
+
+fn last_reads(graph: &Graph, nodes: Vec<NodeId>, borrows: &Borrows) -> HashMap<NodeId, NodeId> {
     let mut last = HashMap::new();
     for reader in nodes {
         let inputs = || graph.node(reader).inputs();
-        let read: BTreeSet<NodeId> = inputs().chain(inputs().flat_map(|input| of(&borrows, input))).collect();
+        let read: BTreeSet<NodeId> = inputs().chain(inputs().flat_map(|input| of(borrows, input))).collect();
         for input in read {
             if let Some(at) = seen_from(graph, reader, input) {
                 last.insert(input, at);

@@ -1,6 +1,6 @@
 //! Variables: what a value is bound to, when it is freed, moved or handed on.
 
-use fx_ir::{Arg, Binding, CodeForm, Effect, NodeId, Op, RegionId, Type};
+use fx_ir::{Arg, Binding, CodeForm, Effect, HostOp, NodeId, Op, RegionId, Type};
 
 use super::{
     holder::is_number,
@@ -25,6 +25,14 @@ impl Writer<'_, '_> {
             return;
         }
         let wanted = identifier(self.graph().base_name(id));
+        if let Some(branch) = self.liveness.outlived_by(self.graph(), id).filter(|_| !value.is_ref) {
+            let name = self.names.fresh(&wanted);
+            self.line(format!("{name} = {};", value.text));
+            let mutable = if self.is_place(id) { "mut " } else { "" };
+            self.outlived.entry(branch).or_default().push(format!("{mutable}{name}"));
+            self.set(id, Value::variable(name, false));
+            return;
+        }
         let is_owned = node.ty.is_tensor() && !value.is_ref;
         if is_owned && self.replaces(id, &wanted) {
             self.make_mutable(&wanted);
@@ -47,12 +55,25 @@ impl Writer<'_, '_> {
         self.set(id, Value::variable(name, value.is_ref));
     }
 
+    /// Declares what arms of the branch give a value, and what its own value refers to.
+    pub(super) fn declare_outlived(&mut self, branch: NodeId) {
+        for name in self.outlived.remove(&branch).unwrap_or_default() {
+            self.line(format!("let {name};"));
+        }
+    }
+
+    /// Keeps the names of what is declared before the block that has just ended.
+    pub(super) fn take_outlived_names(&mut self) {
+        let outlived = self.outlived.values().flatten();
+        outlived.for_each(|name| self.names.take(name.trim_start_matches("mut ")));
+    }
+
     /// Whether the node is the last to read the tensor in that variable, so that its own result can take its place.
     fn replaces(&self, id: NodeId, name: &str) -> bool {
         let is_old = |old: &Owned| {
             old.region == self.graph().scope_of(id)
                 && old.line != usize::MAX
-                && self.last_reads.get(&old.node) == Some(&id)
+                && self.liveness.last_reads.get(&old.node) == Some(&id)
         };
         // What nobody reads may be nothing: `copy_` yields `()`.
         let is_read = !self.graph().users(id).is_empty();
@@ -144,7 +165,7 @@ impl Writer<'_, '_> {
         let mut done: Vec<String> = self
             .owned
             .iter()
-            .filter(|(_, owned)| owned.region == Some(region) && self.last_reads.get(&owned.node) == Some(&id))
+            .filter(|(_, owned)| owned.region == Some(region) && self.liveness.last_reads.get(&owned.node) == Some(&id))
             .map(|(name, _)| name.clone())
             .collect();
         done.sort();
@@ -177,7 +198,7 @@ impl Writer<'_, '_> {
         }
         let region = self.graph().scope_of(reader);
         let movable = self.owned.get(&value.text).is_some_and(|owned| {
-            owned.node == id && owned.region == region && self.last_reads.get(&id) == Some(&reader)
+            owned.node == id && owned.region == region && self.liveness.last_reads.get(&id) == Some(&reader)
         });
         if movable && self.is_read_once(id, reader) {
             self.owned.remove(&value.text);
@@ -193,12 +214,16 @@ impl Writer<'_, '_> {
         let graph = self.graph();
         let is_option = |ty: &Type| matches!(ty, Type::Option(held) if held.is_tensor());
         let is_opaque = matches!(&graph.node(id).op, Op::Rust(code) if code.opaque.is_some() && !code.fallible);
-        let may_lend = graph.may_be_reference(id) || is_opaque && is_option(&graph.node(id).ty);
+        let is_some = |id: NodeId| graph.node(id).op.host() == Some(&HostOp::Some);
+        let is_some_of_reference = is_some(id) && graph.node(id).input(0).is_some_and(|of| graph.may_be_reference(of));
+        let may_lend =
+            graph.may_be_reference(id) || (is_opaque || is_some_of_reference) && is_option(&graph.node(id).ty);
         if !may_lend {
             return None;
         }
-        let mut others = graph.handed_beside(id, reader).into_iter().map(|other| &graph.node(other).ty);
-        let known = others.find(|ty| ty.is_tensor() || is_option(ty))?;
+        let others =
+            graph.handed_beside(id, reader).into_iter().filter(|&other| !(is_some_of_reference && is_some(other)));
+        let known = others.map(|other| &graph.node(other).ty).find(|ty| ty.is_tensor() || is_option(ty))?;
         Some(if known.is_tensor() {
             format!("::fx_runtime::frozen::lent({}).shallow_clone()", value.borrowed())
         } else {

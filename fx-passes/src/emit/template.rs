@@ -43,16 +43,37 @@ fn bound_at_once(scope: &CodeScope, template: &str, value: &dyn Fn(usize) -> Val
     let hides = |(at, variable): (usize, &&CodeVariable)| {
         texts[at + 1..].iter().any(|text| words(text).any(|word| word == variable.name))
     };
-    if !made.iter().enumerate().any(hides) {
+    // A variable of the code's may have the name of what the code reaches where it lies.
+    let is_hidden = |position: &usize| {
+        let reached = value(*position).text;
+        let root = words(&reached).next().unwrap_or_default();
+        let is_other = |(variable, text): (&&CodeVariable, &String)| {
+            variable.name == root && text.trim_matches(['(', ')']) != root
+        };
+        made.iter().zip(&texts).any(is_other)
+    };
+    let hidden: Vec<usize> = positions(template).filter(is_hidden).collect();
+    if hidden.is_empty() && !made.iter().enumerate().any(hides) {
         return None;
     }
+    let borrowed = |position: usize| format!("borrowed_{position}");
+    let reached = |position: usize| match value(position) {
+        value if !hidden.contains(&position) => value,
+        Value { is_ref: true, .. } => Value::variable(borrowed(position), true),
+        _ => Value::owned(format!("(*{})", borrowed(position))),
+    };
     let pattern = |one: &&CodeVariable| if one.is_mutable { format!("mut {}", one.name) } else { one.name.clone() };
     let patterns: Vec<String> = made.iter().map(pattern).collect();
     let mut out = vec!["{".to_owned()];
     out.extend(scope.uses.iter().cloned());
-    out.push(format!("let ({}) = ({});", patterns.join(", "), texts.join(", ")));
+    out.extend(hidden.iter().map(|&position| format!("let {} = {};", borrowed(position), value(position).borrowed())));
+    match (patterns.as_slice(), texts.as_slice()) {
+        ([], _) => {}
+        ([pattern], [text]) => out.push(format!("let {pattern} = {text};")),
+        _ => out.push(format!("let ({}) = ({});", patterns.join(", "), texts.join(", "))),
+    }
     out.extend(others.iter().map(ToString::to_string));
-    out.push(format!("{}\n}}", filled(template, value)));
+    out.push(format!("{}\n}}", filled(template, &reached)));
     Some(out.join("\n"))
 }
 
@@ -96,6 +117,13 @@ fn variables(text: &str) -> impl Iterator<Item = &str> {
 
 fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric() && c != '_')
+}
+
+/// The arguments that a template mentions, each once.
+fn positions(template: &str) -> impl Iterator<Item = usize> {
+    let parts = template.split('$').skip(1);
+    let digits = parts.filter_map(|part| part.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok());
+    digits.collect::<std::collections::BTreeSet<usize>>().into_iter()
 }
 
 fn filled(template: &str, value: &dyn Fn(usize) -> Value) -> String {
@@ -163,7 +191,9 @@ mod tests {
         let a = CodeVariable::mutable("a", "$0");
         let variables = [a.clone(), CodeVariable::new("b", "&$1"), CodeVariable::new("c", "&mut *a")];
         let expected = "{\nlet (mut a, b) = (b, &a);\nlet c = &mut *a;\nlet value = f(a, b);\n(value, a,)\n}";
-        assert_eq!(fill(&block(&variables, "let value = f(a, $0);\n(value, a,)"), &value), expected);
+        assert_eq!(fill(&block(&variables, "let value = f(a, b);\n(value, a,)"), &value), expected);
+        let reached = "{\nlet borrowed_0 = &b;\nlet b = &a;\nf(b, (*borrowed_0))\n}";
+        assert_eq!(fill(&block(&variables[1..2], "f(b, $0)"), &value), reached);
         let apart = block(&[a, CodeVariable::new("self_flag", "&$2")], "f(a)");
         assert_eq!(fill(&apart, &value), "{\nlet mut a = b;\nlet self_flag = &b.flag;\nf(a)\n}");
     }

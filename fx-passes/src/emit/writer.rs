@@ -6,7 +6,7 @@ use fx_ir::{Graph, NodeId, Op, RegionId};
 
 use super::{
     Emitter,
-    liveness::last_reads,
+    liveness::Liveness,
     memory::Peak,
     names::Names,
     template::{lent_by, own_variables},
@@ -46,7 +46,9 @@ pub(super) struct Writer<'e, 'a> {
     pub(super) moved: usize,
     /// The most that were alive at once so far.
     pub(super) peak: Peak,
-    pub(super) last_reads: HashMap<NodeId, NodeId>,
+    pub(super) liveness: Liveness,
+    /// The variables that a branch is to be preceded by, since what it yields refers to them.
+    pub(super) outlived: HashMap<NodeId, Vec<String>>,
     /// The lines that a region begins with.
     pub(super) openings: HashMap<Option<RegionId>, Vec<String>>,
     /// Whether all is printed that is known of the live model, not only what a call needs.
@@ -82,7 +84,8 @@ impl<'e, 'a> Writer<'e, 'a> {
             owned: HashMap::new(),
             moved: 0,
             peak: Peak::default(),
-            last_reads: last_reads(emitter.graph),
+            liveness: Liveness::of(emitter.graph),
+            outlived: HashMap::new(),
             openings: HashMap::new(),
             prints_all: false,
         }

@@ -327,7 +327,7 @@ impl Tracer<'_> {
         if self.index.field(owner, &name).is_some() || self.index.method(&ty, "deref").is_none() {
             return None;
         }
-        let base = self.expr(&field.base);
+        let base = self.place_expr(&field.base);
         let behind = base.and_then(|base| self.dereferenced(&base, field.span()).unwrap_or(Ok(base)));
         Some(behind.and_then(|behind| self.field(&behind, &name, field.span())))
     }

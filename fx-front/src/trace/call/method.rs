@@ -36,7 +36,7 @@ impl Tracer<'_> {
         let name = call.method.to_string();
         let is_unwrapped = matches!(name.as_str(), "unwrap" | "expect");
         let of_receiver = if is_unwrapped { OnError::Propagate } else { OnError::Return };
-        let receiver = self.expr_with(&call.receiver, of_receiver)?.behind();
+        let receiver = self.place_expr_with(&call.receiver, of_receiver)?.behind();
         if let (Val::Place(_), false) = (&receiver, matches!(peeled(&call.receiver), Expr::Path(_))) {
             return self.on_value(receiver, call, errors);
         }

@@ -154,7 +154,7 @@ impl<'a> Tracer<'a> {
     fn items_of(&mut self, chain: &Expr, trace_for: ForLoops<'_, 'a>) -> Result<Val> {
         match chain {
             Expr::MethodCall(call) if call.args.is_empty() && (call.method == "iter" || call.method == "into_iter") => {
-                self.expr(&call.receiver)
+                self.place_expr(&call.receiver)
             }
             chain => self.accumulated(&gathered(chain), trace_for),
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use fx_ir::{Arg, CodeForm, CodeScope, CodeVariable, HostOp, Op};
+use fx_ir::{Arg, CodeForm, CodeScope, CodeVariable, Effect, HostOp, Op};
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
@@ -21,6 +21,7 @@ use crate::trace::{
         moved::{moved_parts, with_handles},
         template::{WritingCode, hole},
     },
+    tracer::application,
     unsupported,
 };
 
@@ -135,7 +136,7 @@ impl Tracer<'_> {
             let is_ref = matches!(value, Val::Node(_, _, RefKind::Ref)) && !is_lent;
             let place = match (is_lent, is_ref) {
                 _ if value.node().is_some_and(|id| value.is_tensor() && self.graph.may_be_reference(id)) => {
-                    format!("::fx_runtime::frozen::lent(&{spelled})")
+                    format!("(*::fx_runtime::frozen::lent(&{spelled}))")
                 }
                 (true, _) => format!("({spelled}.as_ref())"),
                 (_, true) => format!("(&{spelled})"),
@@ -167,10 +168,7 @@ impl Tracer<'_> {
             takes_by_name(method)
                 || receivers.any(|receiver| receiver.reference.is_none() || receiver.mutability.is_some())
         };
-        // A pattern may bind a reference.
-        let is_tensor =
-            matches!(value, Val::Node(id, Ty::Tensor, RefKind::Value) if !self.graph.is_bound_by_pattern(*id));
-        is_tensor
+        matches!(value, Val::Node(_, Ty::Tensor, RefKind::Value))
             && !inner.contains(name)
             && !writes.iter().any(|written| written == name)
             && only_borrows(expr, name, &takes)
@@ -283,8 +281,12 @@ impl Tracer<'_> {
             let value = self.field(&receiver, name, span)?;
             let mut operand = self.operand(&value, span)?;
             if value.ty() == Ty::Option(Box::new(Ty::Tensor)) {
-                // Generated code may hold the tensor itself or a reference to it.
-                operand = self.copy_of(&value.ty(), &operand).unwrap_or(operand);
+                // Generated code may hold the tensor itself or a reference to it. What the code makes may borrow it.
+                if let Some(copy) = self.copy_of(&value.ty(), &operand) {
+                    let (op, args) = application(copy);
+                    let copy = self.host_node_with(Effect::Io, op, args, name, value.ty(), span);
+                    operand = self.operand(&copy, span)?;
+                }
             }
             let spelled = hole(args, operand);
             let name = format!("self_{}", name.trim_start_matches("r#"));

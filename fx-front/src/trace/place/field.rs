@@ -16,7 +16,7 @@ impl Tracer<'_> {
         if let Some(value) = self.read_part(&syn::Expr::Field(field.clone()), name.trim_start_matches("r#"))? {
             return Ok(value);
         }
-        let base = self.expr(&field.base)?;
+        let base = self.place_expr(&field.base)?;
         match &field.member {
             syn::Member::Named(name) => self.field(&base, &name.to_string(), name.span()),
             syn::Member::Unnamed(index) => match base.ty() {

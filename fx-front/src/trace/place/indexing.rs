@@ -1,6 +1,6 @@
 //! `list[i]` and `list[a..b]`.
 
-use fx_ir::{Arg, Host, HostOp, Op};
+use fx_ir::{Arg, Host, HostOp, NodeId, Op};
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
@@ -49,7 +49,7 @@ impl Tracer<'_> {
         if let Some(value) = self.read_part(&syn::Expr::Index(index.clone()), "item")? {
             return Ok(value);
         }
-        let list = self.expr(&index.expr)?.behind();
+        let list = self.place_expr(&index.expr)?.behind();
         if let syn::Expr::Range(range) = &*index.index {
             return match &list {
                 Val::List(_) => self.part_of_list(&list, range),
@@ -82,6 +82,22 @@ impl Tracer<'_> {
             self.facts.set_path(id, path);
         }
         Ok(value)
+    }
+
+    /// An element of a list that is taken by value, which is a copy; of tensors and what is made of them, generated code
+    /// goes on with a reference to it.
+    pub(in crate::trace) fn copied_element(&mut self, expr: &syn::Expr, value: Val) -> Val {
+        let is_element = matches!(expr, syn::Expr::Index(index) if !matches!(*index.index, syn::Expr::Range(_)));
+        match value {
+            Val::Node(id, ty @ (Ty::Unknown | Ty::Struct(_)), RefKind::Ref) if is_element && self.is_item_ref(id) => {
+                self.host_node(HostOp::Copied, vec![id.into()], "item", ty, expr.span())
+            }
+            value => value,
+        }
+    }
+
+    fn is_item_ref(&self, id: NodeId) -> bool {
+        self.graph.node(id).op.host() == Some(&HostOp::ItemRef)
     }
 
     /// `items[1..]` of a list that is written out.

@@ -108,7 +108,7 @@ impl Tracer<'_> {
             return Ok(None);
         }
         let mark = self.checkpoint();
-        let base = self.expr(&field.base)?;
+        let base = self.place_expr(&field.base)?;
         if let (Val::Node(_, Ty::Struct(owner), _), Some(_)) = (&base, self.path_of(&base))
             && (writes || is_interior || self.is_kept(*owner, &name))
         {

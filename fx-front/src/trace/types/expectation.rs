@@ -153,7 +153,7 @@ impl Tracer<'_> {
     /// An expression on the way to the one that something is asked of.
     pub(in crate::trace) fn expr_before(&mut self, expr: &syn::Expr) -> Result<Val> {
         let expected = self.expects.next.take();
-        let value = self.expr(expr);
+        let value = self.place_expr(expr);
         self.expects.next = expected;
         value
     }

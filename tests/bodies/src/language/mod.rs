@@ -7,6 +7,7 @@ pub mod arguments;
 pub mod array_conversions;
 pub mod associated_types;
 pub mod body_items;
+pub mod borrowed_by_opaque_code;
 pub mod borrowed_values;
 pub mod branches;
 pub mod checks;
