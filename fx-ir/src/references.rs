@@ -1,6 +1,6 @@
 //! Which values of a graph may be references to tensors in the code that is generated from it.
 
-use crate::{Graph, HostOp, NodeId, Op, Type, host::Yields};
+use crate::{Arg, Graph, HostOp, NodeId, Op, Type, host::Yields};
 
 impl Graph {
     /// Returns whether the value may be a reference to a tensor, where its type does not tell: opaque code has made it, or it
@@ -19,6 +19,9 @@ impl Graph {
                 _ => false,
             },
             Op::TupleGet(_) => node.input(0).is_none_or(|whole| self.may_hold_references(whole)),
+            Op::If | Op::Match(_) if node.ty == Type::Unknown => {
+                self.handed_on(id).filter_map(Arg::node).any(|handed| self.may_be_reference(handed))
+            }
             _ => false,
         }
     }

@@ -5,6 +5,7 @@
 //! [printed](generated). What a phase finds wrong is gathered in the [`run`].
 
 mod coverage;
+mod directives;
 mod generated;
 mod items;
 mod lists;
@@ -142,8 +143,9 @@ impl Build {
         }
         let libtorch = env::var("DEP_FX_RUNTIME_LIBTORCH_LIB");
         directives.extend(libtorch.map(|lib| format!("cargo::rustc-link-arg=-Wl,-rpath,{lib}")));
-        for directive in &directives {
-            print_directive(directive);
+        let oldest = env::var("CARGO_PKG_RUST_VERSION").ok().as_deref().and_then(directives::minor_version);
+        if directives::print(&directives, oldest) {
+            std::process::exit(1);
         }
     }
 
@@ -309,9 +311,4 @@ impl Prepared {
             Prepared::Bug(..) | Prepared::NotFrozen(_) => None,
         }
     }
-}
-
-#[allow(clippy::print_stdout, reason = "it is how a build script speaks to Cargo")]
-fn print_directive(directive: &str) {
-    println!("{directive}");
 }

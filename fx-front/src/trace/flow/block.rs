@@ -5,7 +5,11 @@ use proc_macro2::Span;
 use syn::spanned::Spanned;
 
 use crate::index::Resolved;
-use crate::syntax::{contains_return, has_else, is_call_of, is_err};
+use crate::syntax::{
+    contains_return,
+    effects::{escape, leaves_with_errors},
+    has_else, is_call_of, is_err,
+};
 use crate::trace::types::ty::never;
 use crate::trace::{
     Env, OnError, Result, Tracer, Ty, Val,
@@ -19,7 +23,6 @@ use crate::trace::{
         returns,
     },
     entry::signature,
-    place::may_borrow::is_kept,
     unsupported,
 };
 
@@ -89,18 +92,10 @@ impl Tracer<'_> {
                     return self.early_return(branch, rest);
                 }
                 syn::Stmt::Expr(expr, semi) => {
-                    let mark = (semi.is_some() && (self.is_stateful() || self.has_places())).then(|| self.checkpoint());
                     self.expects.next = expected.clone().filter(|_| rest.is_empty() && semi.is_none());
-                    let value = match (self.last_expr(expr, tail && rest.is_empty()), mark) {
-                        (Err(fault), Some(mark)) => {
-                            self.rollback(mark);
-                            if is_kept(expr) {
-                                // It would be kept longer than the variables of the opaque code live.
-                                return unsupported(expr.span(), "a container that keeps a reference");
-                            }
-                            self.opaque_statement(expr, fault)?
-                        }
-                        (value, _) => value?,
+                    let value = match semi {
+                        Some(_) => self.statement(expr, tail && rest.is_empty())?,
+                        None => self.last_expr(expr, tail && rest.is_empty())?,
                     };
                     if semi.is_some() && !matches!(value, Val::Never) && !is_return(expr) { Val::Unit } else { value }
                 }
@@ -182,6 +177,12 @@ impl Tracer<'_> {
             self.rollback(mark);
             // What the function's signature says of what is in the `Result` is not what the expression evaluates to.
             self.expects.next = None;
+            let is_call = matches!(expr, syn::Expr::MethodCall(_) | syn::Expr::Call(_));
+            if is_call && !is_call_of(expr, "Ok") && escape(expr).is_some() && leaves_with_errors(expr) {
+                // A closure stands around what leaves with an error: it yields what is in the `Result`.
+                let value = self.expr(&syn::parse_quote_spanned!(expr.span()=> #expr?))?;
+                return Ok(self.of_signature(value, true));
+            }
             let value = self.expr(expr)?;
             let is_ok = is_call_of(expr, "Ok");
             let value = self.of_signature(value, is_ok);

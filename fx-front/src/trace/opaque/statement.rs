@@ -4,9 +4,52 @@ use fx_ir::{Arg, Code, Op};
 use syn::spanned::Spanned;
 
 use crate::syntax::effects::{calls_macro, escape};
-use crate::trace::{Result, Tracer, Ty, Unsupported, Val, entry::signature::Signature, unsupported};
+use crate::trace::{
+    Result, Tracer, Ty, Unsupported, Val, entry::signature::Signature, place::may_borrow::is_kept, unsupported,
+};
 
 impl Tracer<'_> {
+    /// An expression with a semicolon behind it.
+    pub(in crate::trace) fn statement(&mut self, expr: &syn::Expr, tail: bool) -> Result<Val> {
+        let has_state = self.is_stateful() || self.has_places();
+        let is_call = matches!(expr, syn::Expr::MethodCall(_) | syn::Expr::Call(_));
+        let Some(mark) = (has_state || is_call).then(|| self.checkpoint()) else { return self.last_expr(expr, tail) };
+        let first = self.graph.region(self.region).nodes.len();
+        match self.last_expr(expr, tail) {
+            Err(fault) if has_state => {
+                self.rollback(mark);
+                if is_kept(expr) {
+                    // It would be kept longer than the variables of the opaque code live.
+                    return unsupported(expr.span(), "a container that keeps a reference");
+                }
+                self.opaque_statement(expr, fault)
+            }
+            Ok(value) => match self.kept_value(&value, first) {
+                Some(reason) if is_call => {
+                    self.rollback(mark);
+                    let dropped: syn::Expr = syn::parse_quote_spanned!(expr.span()=> { let _ = #expr; });
+                    let done = self.opaque_expr(&dropped, Unsupported { span: expr.span(), reason })?;
+                    let unit = Ty::Tuple(Vec::new());
+                    if let Some(id) = done.node().filter(|_| done.ty() == Ty::Unknown) {
+                        self.edit_node(id).ty = self.index.ir_type(&unit);
+                    }
+                    Ok(done.with_ty(unit))
+                }
+                _ => Ok(value),
+            },
+            Err(fault) => Err(fault),
+        }
+    }
+
+    /// Why the statement whose nodes begin at that position of the region is opaque code, where generated code would keep its
+    /// value, which may hold on to what it was made of, beyond the statement.
+    fn kept_value(&self, value: &Val, first: usize) -> Option<String> {
+        let Val::Node(id, Ty::Unknown, _) = *value else { return None };
+        let is_own = self.graph.region(self.region).nodes.iter().skip(first).any(|&node| node == id);
+        let Op::Rust(code) = &self.graph.node(id).op else { return None };
+        code.opaque.clone().filter(|_| is_own && !self.graph.has_users(id))
+    }
+
     /// The body as it is, where not even a piece of it can be understood.
     pub(in crate::trace) fn opaque_body(
         &mut self,

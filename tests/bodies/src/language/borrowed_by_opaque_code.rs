@@ -84,12 +84,12 @@ impl Elements {
 
 /// The code has a variable of the name that generated code gives what it borrows.
 #[derive(Debug, Module)]
-pub struct Named {
+pub struct SharedName {
     fc: nn::Linear,
 }
 
 #[traceable]
-impl Named {
+impl SharedName {
     pub fn forward(&self, xs: &Tensor) -> Tensor {
         let ys = xs.apply(&self.fc);
         let (own, by) = (xs.shallow_clone(), 2);
@@ -192,7 +192,7 @@ mod tests {
     use crate::check::{agree, randn, understood};
 
     understood!(Elements: 3 of 16);
-    understood!(Named: 0 of 8);
+    understood!(SharedName: 0 of 8);
     understood!(Returned: 5 of 11);
     understood!(Taken: 4 of 12);
     understood!(Variants: 4 of 30);
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn names_of_the_code() {
-        agree!(|p: &nn::Path| Named { fc: linear(p) }, cases(), |net, xs| net.forward(xs));
+        agree!(|p: &nn::Path| SharedName { fc: linear(p) }, cases(), |net, xs| net.forward(xs));
     }
 
     #[test]

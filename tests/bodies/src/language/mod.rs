@@ -48,6 +48,7 @@ pub mod maps;
 pub mod matched_texts;
 pub mod mut_references;
 pub mod names;
+pub mod opaque_statements;
 pub mod operators;
 pub mod options;
 pub mod ownership;
