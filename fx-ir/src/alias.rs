@@ -133,7 +133,7 @@ fn kept(graph: &Graph) -> Vec<NodeId> {
 /// What a parameter of a region is given: a part of what control flow looks at or goes over, or what a loop carries,
 /// which is its first value or what an iteration yields at its place.
 fn given_to(graph: &Graph, param: NodeId) -> Vec<NodeId> {
-    let Some(owner) = graph.scope_of(param).and_then(|region| graph.owner_of(region)) else { return Vec::new() };
+    let Some(owner) = graph.parent(param) else { return Vec::new() };
     let node = graph.node(owner);
     match graph.carried(param) {
         Some(given) => given.into_iter().flat_map(Arg::nodes).collect(),

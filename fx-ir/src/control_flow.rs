@@ -24,7 +24,7 @@ impl Graph {
     /// Returns whether the parameter of a region is bound by a pattern: to an element of what a loop goes over, or to a part of
     /// what is matched.
     pub fn is_bound_by_pattern(&self, param: NodeId) -> bool {
-        let owner = self.scope_of(param).and_then(|region| self.owner_of(region));
+        let owner = self.parent(param);
         self.node(param).op == Op::Placeholder && owner.is_some() && self.carried(param).is_none()
     }
 
@@ -44,9 +44,7 @@ impl Graph {
     /// so that it has to be one of them and no other handle, which would not live as long as they do.
     pub fn is_lent_choice(&self, id: NodeId) -> bool {
         let is_lent_by = |&user: &NodeId| match self.node(user).op {
-            Op::Yield => {
-                self.scope_of(user).and_then(|arm| self.owner_of(arm)).is_some_and(|of| self.is_lent_choice(of))
-            }
+            Op::Yield => self.parent(user).is_some_and(|of| self.is_lent_choice(of)),
             _ => self.node(user).args.iter().any(|arg| arg.borrowed().contains(&id)),
         };
         self.node(id).ty.is_tensor() && self.chooses_among_outer(id) && self.users(id).iter().any(is_lent_by)
@@ -62,7 +60,7 @@ impl Graph {
     pub fn handed_beside(&self, id: NodeId, reader: NodeId) -> Vec<NodeId> {
         let node = self.node(reader);
         let owner = match node.op {
-            Op::Yield => self.scope_of(reader).and_then(|region| self.owner_of(region)),
+            Op::Yield => self.parent(reader),
             Op::For(_) | Op::While => Some(reader),
             _ => None,
         };

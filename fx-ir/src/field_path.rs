@@ -20,7 +20,7 @@ pub(crate) fn path_of(graph: &Graph, id: NodeId) -> Vec<Segment<'_>> {
             path.extend(field.split('.').map(Segment::Field));
             path
         }
-        Op::Placeholder => match graph.scope_of(id).and_then(|region| graph.owner_of(region)) {
+        Op::Placeholder => match graph.parent(id) {
             None if graph.region(graph.body()).params.first() == Some(&id) => Vec::new(),
             Some(owner) if !carries(graph, owner, id) => within(graph, graph.node(owner).input(0)),
             _ => vec![Segment::Any],

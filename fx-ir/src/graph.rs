@@ -181,6 +181,11 @@ impl Graph {
         self.index.owner(&self.nodes, region)
     }
 
+    /// The control-flow node in one of whose regions the node lies; what lies in the body has none.
+    pub fn parent(&self, id: NodeId) -> Option<NodeId> {
+        self.scope_of(id).and_then(|region| self.owner_of(region))
+    }
+
     /// Returns whether `region` lies inside a region of `id`, at any depth.
     pub fn is_inside(&self, region: RegionId, id: NodeId) -> bool {
         self.scopes(region).any(|region| self.owner_of(region) == Some(id))

@@ -110,7 +110,7 @@ fn layers(graph: &Graph) -> BTreeMap<NodeId, usize> {
     // The last layer of a node with what is in its regions.
     let mut ready: BTreeMap<NodeId, usize> = BTreeMap::new();
     for id in graph.nodes() {
-        let owners: Vec<NodeId> = std::iter::successors(Some(id), |&id| graph.owner_of(graph.scope_of(id)?)).collect();
+        let owners: Vec<NodeId> = std::iter::successors(Some(id), |&id| graph.parent(id)).collect();
         // Control flow lies below what its regions read as well.
         let readers = std::iter::once(id).chain(graph.inner_nodes(id));
         let inputs = readers.flat_map(|reader| graph.node(reader).inputs().collect::<Vec<_>>());

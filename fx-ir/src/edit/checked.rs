@@ -165,7 +165,7 @@ impl Graph {
     /// Returns whether a value is computed before a node, and in scope there.
     fn can_read(&self, value: NodeId, reader: NodeId) -> bool {
         let Some(scope) = self.scope_of(value) else { return false };
-        let outwards = |id: &NodeId| self.scope_of(*id).and_then(|region| self.owner_of(region));
+        let outwards = |id: &NodeId| self.parent(*id);
         let mut around = std::iter::successors(Some(reader), outwards);
         // The node that stands in the value's own region: the reader, or what it is in.
         let Some(at) = around.find(|&id| self.scope_of(id) == Some(scope)) else { return false };

@@ -11,7 +11,6 @@ use fx_ir::{Arg, CodeForm, Graph, NodeId, Op, RegionId, host::HostOp, host::Yiel
 type Borrows = HashMap<NodeId, BTreeSet<NodeId>>;
 
 /// How long each value of a graph is read.
-#[derive(Default)]
 pub(super) struct Liveness {
     /// For every node the last one of its own region that reads it, by itself, through the regions it owns, or through a
     /// value that borrows it.
@@ -39,11 +38,10 @@ impl Liveness {
         if !is_handle {
             return None;
         }
-        let around = |id: NodeId| graph.owner_of(graph.scope_of(id)?);
         let holds = |owner: &NodeId| {
             matches!(graph.node(*owner).op, Op::If | Op::Match(_)) && of(&self.borrows, *owner).any(|one| one == id)
         };
-        std::iter::successors(around(id).filter(holds), |&owner| around(owner).filter(holds)).last()
+        std::iter::successors(graph.parent(id).filter(holds), |&owner| graph.parent(owner).filter(holds)).last()
     }
 }
 
@@ -67,7 +65,7 @@ fn seen_from(graph: &Graph, reader: NodeId, value: NodeId) -> Option<NodeId> {
     let home = graph.scope_of(value);
     let mut at = reader;
     while graph.scope_of(at) != home {
-        at = graph.owner_of(graph.scope_of(at)?)?;
+        at = graph.parent(at)?;
     }
     Some(at)
 }
@@ -139,7 +137,7 @@ fn borrowed(graph: &Graph, id: NodeId, borrows: &Borrows) -> BTreeSet<NodeId> {
         // The value may be made of references to what the code was given.
         Op::Rust(_) => through(node.inputs().collect()),
         Op::Placeholder => {
-            let owner = graph.scope_of(id).and_then(|region| graph.owner_of(region));
+            let owner = graph.parent(id);
             let Some(owner) = owner else { return BTreeSet::new() };
             match graph.carried(id) {
                 Some(args) => args.into_iter().flat_map(|arg| held(arg, borrows)).collect(),

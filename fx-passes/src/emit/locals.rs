@@ -25,11 +25,11 @@ impl Writer<'_, '_> {
             return;
         }
         let wanted = identifier(self.graph().base_name(id));
+        let mutable = if self.is_place(id) { "mut " } else { "" };
         if let Some(branch) = self.liveness.outlived_by(self.graph(), id).filter(|_| !value.is_ref) {
             let name = self.names.fresh(&wanted);
             self.line(format!("{name} = {};", value.text));
-            let mutable = if self.is_place(id) { "mut " } else { "" };
-            self.outlived.entry(branch).or_default().push(format!("{mutable}{name}"));
+            self.outlived.entry(branch).or_default().push((name.clone(), format!("let {mutable}{name};")));
             self.set(id, Value::variable(name, false));
             return;
         }
@@ -46,7 +46,6 @@ impl Writer<'_, '_> {
             return;
         }
         let name = self.names.fresh(&wanted);
-        let mutable = if self.is_place(id) { "mut " } else { "" };
         self.line(format!("let {mutable}{name} = {};", value.text));
         if is_owned {
             self.own(&name, id, self.lines.len() - 1);
@@ -57,15 +56,14 @@ impl Writer<'_, '_> {
 
     /// Declares what arms of the branch give a value, and what its own value refers to.
     pub(super) fn declare_outlived(&mut self, branch: NodeId) {
-        for name in self.outlived.remove(&branch).unwrap_or_default() {
-            self.line(format!("let {name};"));
+        for (_, declaration) in self.outlived.remove(&branch).unwrap_or_default() {
+            self.line(declaration);
         }
     }
 
     /// Keeps the names of what is declared before the block that has just ended.
     pub(super) fn take_outlived_names(&mut self) {
-        let outlived = self.outlived.values().flatten();
-        outlived.for_each(|name| self.names.take(name.trim_start_matches("mut ")));
+        self.outlived.values().flatten().for_each(|(name, _)| self.names.take(name));
     }
 
     /// Whether the node is the last to read the tensor in that variable, so that its own result can take its place.

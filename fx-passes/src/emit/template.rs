@@ -1,5 +1,7 @@
 //! Filling the `$n` of opaque code.
 
+use std::{cell::RefCell, collections::BTreeSet};
+
 use fx_ir::{Code, CodeForm, CodeScope, CodeVariable, Node};
 
 use super::value::Value;
@@ -52,7 +54,7 @@ fn bound_at_once(scope: &CodeScope, template: &str, value: &dyn Fn(usize) -> Val
         };
         made.iter().zip(&texts).any(is_other)
     };
-    let hidden: Vec<usize> = positions(template).filter(is_hidden).collect();
+    let hidden: Vec<usize> = positions(template).into_iter().filter(is_hidden).collect();
     if hidden.is_empty() && !made.iter().enumerate().any(hides) {
         return None;
     }
@@ -120,10 +122,13 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// The arguments that a template mentions, each once.
-fn positions(template: &str) -> impl Iterator<Item = usize> {
-    let parts = template.split('$').skip(1);
-    let digits = parts.filter_map(|part| part.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok());
-    digits.collect::<std::collections::BTreeSet<usize>>().into_iter()
+fn positions(template: &str) -> BTreeSet<usize> {
+    let found = RefCell::new(BTreeSet::new());
+    filled(template, &|position| {
+        found.borrow_mut().insert(position);
+        Value::owned("")
+    });
+    found.into_inner()
 }
 
 fn filled(template: &str, value: &dyn Fn(usize) -> Value) -> String {
@@ -168,6 +173,7 @@ mod tests {
         let value = |position: usize| Value::variable(["a", "b"][position], position == 0);
         assert_eq!(fill(&Code::pure("f(&$0, &$1) + $1[$0] $$"), &value), "f(a, &b) + b[a] $");
         assert_eq!(fill(&Code::pure("&$0[0] + &$0.0"), &value), "&a[0] + &a.0");
+        assert!(positions("f(&$0, $12) + $0 + $$3").into_iter().eq([0, 12]));
     }
 
     #[test]

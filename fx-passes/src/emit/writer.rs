@@ -47,8 +47,8 @@ pub(super) struct Writer<'e, 'a> {
     /// The most that were alive at once so far.
     pub(super) peak: Peak,
     pub(super) liveness: Liveness,
-    /// The variables that a branch is to be preceded by, since what it yields refers to them.
-    pub(super) outlived: HashMap<NodeId, Vec<String>>,
+    /// The variables, with their declarations, that a branch is to be preceded by, since what it yields refers to them.
+    pub(super) outlived: HashMap<NodeId, Vec<(String, String)>>,
     /// The lines that a region begins with.
     pub(super) openings: HashMap<Option<RegionId>, Vec<String>>,
     /// Whether all is printed that is known of the live model, not only what a call needs.

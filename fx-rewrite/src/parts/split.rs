@@ -186,7 +186,7 @@ impl<'g> Splitter<'g> {
 
     /// The node of the body in which a node stands, itself or a control-flow node around it.
     fn holder(&self, mut id: NodeId) -> NodeId {
-        while let Some(owner) = self.graph.scope_of(id).and_then(|region| self.graph.owner_of(region)) {
+        while let Some(owner) = self.graph.parent(id) {
             id = owner;
         }
         id

@@ -114,7 +114,7 @@ impl Grouping<'_> {
     /// The position in the region of the node, or of the control flow that it is in.
     fn place_in_region(&self, mut id: NodeId) -> Option<usize> {
         while self.graph.scope_of(id) != Some(self.region) {
-            id = self.graph.owner_of(self.graph.scope_of(id)?)?;
+            id = self.graph.parent(id)?;
         }
         self.positions.get(&id).copied()
     }

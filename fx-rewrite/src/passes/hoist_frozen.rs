@@ -35,7 +35,7 @@ impl Pass for HoistFrozen {
 /// The branch or loop in front of which the node may stand, if it stands in one.
 fn branch_around(graph: &Graph, times: &BindingTimes, effects: &Effects, id: NodeId) -> Option<NodeId> {
     let node = graph.node(id);
-    let owner = graph.owner_of(graph.scope_of(id)?)?;
+    let owner = graph.parent(id)?;
     let is_place = matches!(node.op, Op::GetAttr(_));
     if !times.is_of_model(id) || !(is_place || is_mergeable(node) && !effects.is_written(id)) {
         return None;

@@ -75,7 +75,7 @@ impl Tracer<'_> {
     /// Says of which type the options are in the list of which `element` is one, where nothing said so when the list was
     /// made; returns whether there is such a list.
     pub(in crate::trace) fn settle_elements(&mut self, element: NodeId, ty: &Ty) -> bool {
-        let owner = self.graph.scope_of(element).and_then(|region| self.graph.owner_of(region));
+        let owner = self.graph.parent(element);
         let Some(owner) = owner.filter(|_| is_settled_within(ty) && !is_untyped(ty)) else { return false };
         let node = self.graph.node(owner);
         // Bound by the loop over the list, or by a `match` on the element of some number.

@@ -6,7 +6,7 @@ use syn::spanned::Spanned;
 use crate::syntax::matches_all;
 use crate::syntax::path_text;
 
-use crate::trace::{RefKind, Result, Tracer, Ty, Val};
+use crate::trace::{Result, Tracer, Ty, Val};
 
 /// An arm, and what it binds.
 pub(in crate::trace) type KnownArm<'c> = (&'c syn::Arm, Vec<(&'c syn::Pat, Val)>);
@@ -20,16 +20,12 @@ impl Tracer<'_> {
         call: &syn::ExprCall,
         values: Vec<Val>,
     ) -> Result<Val> {
-        let variant = self.variants(&owner).iter().find(|variant| variant.name == name);
-        let mut fields = variant.map(|variant| variant.fields.clone()).unwrap_or_default().into_iter();
+        let variants = self.index.variants(&owner).unwrap_or_default();
+        let fields = variants.iter().find(|variant| variant.name == name).map_or(&[][..], |variant| &variant.fields);
         let mut args = Vec::new();
-        for (arg, value) in call.args.iter().zip(&values) {
-            let is_lent = fields.next().is_some_and(|(_, ty)| matches!(ty, syn::Type::Reference(_)));
-            // Of what opaque code yields, only the field tells that it is a reference.
-            args.push(match value {
-                Val::Node(id, Ty::Tensor, RefKind::Value) if is_lent => HostOp::Ref.on(*id),
-                value => self.exact_operand(value, arg.span())?,
-            });
+        for (at, (arg, value)) in call.args.iter().zip(&values).enumerate() {
+            let ty = fields.get(at).map(|(_, ty)| ty);
+            args.push(self.operand_of_type(value, ty, arg.span())?);
         }
         let op = HostOp::Construct(self.qualified(path)?);
         let value = self.host_node(op, args, "made", owner, call.span());

@@ -191,7 +191,7 @@ impl<'a> Tracer<'a> {
         let node = self.graph.node(chain);
         let subject = match &node.op {
             Op::Placeholder => {
-                let owner = self.graph.scope_of(chain).and_then(|region| self.graph.owner_of(region));
+                let owner = self.graph.parent(chain);
                 owner.filter(|&owner| matches!(self.graph.node(owner).op, Op::Match(_)))
             }
             Op::Host(_) | Op::Rust(_) => Some(chain),

@@ -114,7 +114,7 @@ impl Tracer<'_> {
     /// Whether the value is the model or a part of it, to whatever depth of loops.
     fn is_of_model(&self, id: NodeId) -> bool {
         let root = self.root_of(id);
-        let owner = self.graph.scope_of(root).and_then(|region| self.graph.owner_of(region));
+        let owner = self.graph.parent(root);
         match owner.and_then(|owner| self.graph.node(owner).input(0)) {
             Some(source) => self.is_of_model(source),
             None => self.facts.paths.get(&root).is_some_and(String::is_empty),

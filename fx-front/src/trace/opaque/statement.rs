@@ -22,22 +22,14 @@ impl Tracer<'_> {
                     // It would be kept longer than the variables of the opaque code live.
                     return unsupported(expr.span(), "a container that keeps a reference");
                 }
-                self.opaque_statement(expr, fault)
+                if is_call { self.opaque_statement(expr, fault) } else { Err(fault) }
             }
-            Ok(value) => match self.kept_value(&value, first) {
-                Some(reason) if is_call => {
-                    self.rollback(mark);
-                    let dropped: syn::Expr = syn::parse_quote_spanned!(expr.span()=> { let _ = #expr; });
-                    let done = self.opaque_expr(&dropped, Unsupported { span: expr.span(), reason })?;
-                    let unit = Ty::Tuple(Vec::new());
-                    if let Some(id) = done.node().filter(|_| done.ty() == Ty::Unknown) {
-                        self.edit_node(id).ty = self.index.ir_type(&unit);
-                    }
-                    Ok(done.with_ty(unit))
-                }
-                _ => Ok(value),
-            },
-            Err(fault) => Err(fault),
+            Ok(value) if is_call => {
+                let Some(reason) = self.kept_value(&value, first) else { return Ok(value) };
+                self.rollback(mark);
+                self.let_go(expr, reason)
+            }
+            value => value,
         }
     }
 
@@ -117,20 +109,30 @@ impl Tracer<'_> {
         value
     }
 
-    /// A statement whose value nobody reads, kept as opaque code because of `fault`.
-    pub(in crate::trace) fn opaque_statement(&mut self, expr: &syn::Expr, fault: Unsupported) -> Result<Val> {
-        let is_call = matches!(expr, syn::Expr::MethodCall(_) | syn::Expr::Call(_));
-        let has_state = self.is_stateful() || self.has_places();
-        if !has_state || !is_call || escape(expr).or_else(|| calls_macro(expr, &self.index.returning_macros)).is_some()
-        {
+    /// A call that is opaque code for that reason, as a statement.
+    fn let_go(&mut self, expr: &syn::Expr, reason: String) -> Result<Val> {
+        let fault = Unsupported { span: expr.span(), reason };
+        let (done, unit) = (self.opaque_expr(&dropped(expr), fault)?, Ty::Tuple(Vec::new()));
+        if let Some(id) = done.node().filter(|_| done.ty() == Ty::Unknown) {
+            self.edit_node(id).ty = self.index.ir_type(&unit);
+        }
+        Ok(done.with_ty(unit))
+    }
+
+    /// A call that could not be traced, as a statement that is kept as opaque code because of `fault`.
+    fn opaque_statement(&mut self, expr: &syn::Expr, fault: Unsupported) -> Result<Val> {
+        if escape(expr).or_else(|| calls_macro(expr, &self.index.returning_macros)).is_some() {
             return Err(fault);
         }
-        // Its value may be a reference into what is only borrowed to it.
-        let dropped: syn::Expr = syn::parse_quote_spanned!(expr.span()=> { let _ = #expr; });
-        let (code, args) = self.captured(&dropped, expr.span())?;
+        let (code, args) = self.captured(&dropped(expr), expr.span())?;
         let operations = self.operations(expr, &code.text());
         let code = Code { opaque: Some(fault.reason.clone()), ..code };
         self.report_opaque(fault.span, &fault.reason, operations);
         Ok(self.push(Op::Rust(code), args, "opaque", Ty::Tuple(Vec::new()), expr.span()))
     }
+}
+
+/// The expression as a block that lets go of its value, which may be a reference into what is only borrowed to it.
+fn dropped(expr: &syn::Expr) -> syn::Expr {
+    syn::parse_quote_spanned!(expr.span()=> { let _ = #expr; })
 }

@@ -240,9 +240,8 @@ fn yields_vec(op: &HostOp) -> bool {
     }
 }
 
-/// Whether it is what a loop carries.
 /// Returns whether a pattern of a `match` binds it.
 fn is_bound_by_pattern(graph: &Graph, id: NodeId) -> bool {
-    let owner = graph.scope_of(id).and_then(|region| graph.owner_of(region));
+    let owner = graph.parent(id);
     owner.is_some_and(|owner| matches!(graph.node(owner).op, Op::Match(_)))
 }

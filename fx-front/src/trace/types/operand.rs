@@ -173,7 +173,15 @@ impl Tracer<'_> {
                 };
                 Ok(self.vec_of(operands, &element))
             }
-            value => self.exact_operand(value, span),
+            value => self.operand_of_type(value, field.map(|field| &field.ty), span),
+        }
+    }
+
+    /// The value where a type is written for it, which alone tells of what opaque code yields whether it is a reference.
+    pub(in crate::trace) fn operand_of_type(&mut self, value: &Val, ty: Option<&syn::Type>, span: Span) -> Result<Arg> {
+        match value {
+            Val::Node(id, Ty::Tensor, RefKind::Value) if ty.is_some_and(|ty| !owns(ty)) => Ok(HostOp::Ref.on(*id)),
+            _ => self.exact_operand(value, span),
         }
     }
 }

@@ -186,12 +186,33 @@ impl Returned {
     }
 }
 
+/// An option in a field, which opaque code borrows, and a field that is a reference to what such code chooses.
+#[derive(Debug, Module)]
+pub struct LentOption {
+    fc: nn::Linear,
+    kept: Option<Tensor>,
+}
+
+#[traceable]
+impl LentOption {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let ys = xs.apply(&self.fc);
+        let all: Vec<&Tensor> =
+            [self.kept.as_ref().unwrap_or(xs), xs].into_iter().filter(|one| one.dim() > 0).collect();
+        let found = checked(&ys, xs.size()[0] % 3);
+        let pick = Pick { one: found.unwrap_or(xs), by: 3 };
+        let picked = pick.one * pick.by;
+        Tensor::cat(&all, 0).sum(Kind::Float) + picked
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::check::{agree, randn, understood};
 
     understood!(Elements: 3 of 16);
+    understood!(LentOption: 5 of 18);
     understood!(SharedName: 0 of 8);
     understood!(Returned: 5 of 11);
     understood!(Taken: 4 of 12);
@@ -218,6 +239,10 @@ mod tests {
 
     #[test]
     fn parts_of_options_and_variants() {
+        for kept in [None, Some(randn(&[2, 4]))] {
+            let net = |p: &nn::Path| LentOption { fc: linear(p), kept: kept.as_ref().map(Tensor::shallow_clone) };
+            agree!(net, cases(), |net, xs| net.forward(xs));
+        }
         agree!(|p: &nn::Path| Taken { fc: linear(p) }, cases(), |net, xs| net.forward(xs));
         agree!(|p: &nn::Path| Variants { fc: linear(p) }, cases(), |net, xs| net.forward(xs));
     }
