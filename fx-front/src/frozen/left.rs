@@ -32,12 +32,12 @@ impl Left {
             _ => None,
         };
         // A text, or a field whose type has no path, is reached through what holds it.
-        let is_apart = |ty: &Type| match ty {
+        let has_path = |ty: &Type| match ty {
             Type::Rust(name) => scalar::is_scalar(name) || name.starts_with("crate::"),
             ty => *ty != Type::Unknown,
         };
         let borrows = |id: NodeId| match graph.node(id) {
-            node if matches!(&node.op, Op::GetAttr(_)) && !is_apart(&node.ty) => node.input(0).and_then(of),
+            node if matches!(&node.op, Op::GetAttr(_)) && !has_path(&node.ty) => node.input(0).and_then(of),
             _ => of(id),
         };
         let is_carried = |id: &NodeId| match &graph.node(*id).op {

@@ -10,6 +10,7 @@ use crate::syntax::{integer_literal, is_compound, is_err, literal, path_text};
 use crate::trace::types::ty::{is_untyped, rounded};
 use crate::trace::{
     OnError, RefKind, Result, Tracer, Ty, Val,
+    asked::{Asked, base},
     desugar::result_chain::with_question_inside,
     tensor::{const_fold, operator},
     unsupported,
@@ -17,23 +18,13 @@ use crate::trace::{
 
 impl Tracer<'_> {
     /// The value of an expression: understood, or kept as opaque code as it is.
-    pub(in crate::trace) fn expr(&mut self, expr: &syn::Expr) -> Result<Val> {
-        self.expr_with(expr, OnError::Return)
+    pub(in crate::trace) fn expr<'e>(&mut self, asked: impl Into<Asked<'e>>) -> Result<Val> {
+        let Asked { expr, is_base, on_error } = asked.into();
+        let value = self.understood_or_opaque(expr, on_error)?;
+        Ok(if is_base { value } else { self.copied_element(expr, value) })
     }
 
-    /// The same, where the errors of a call that the expression is go there.
-    pub(in crate::trace) fn expr_with(&mut self, expr: &syn::Expr, on_error: OnError) -> Result<Val> {
-        let value = self.place_expr_with(expr, on_error)?;
-        Ok(self.copied_element(expr, value))
-    }
-
-    /// What is looked into or called upon: an element stays in its list.
-    pub(in crate::trace) fn place_expr(&mut self, expr: &syn::Expr) -> Result<Val> {
-        self.place_expr_with(expr, OnError::Return)
-    }
-
-    /// The same, where the errors of a call that the expression is go there.
-    pub(in crate::trace) fn place_expr_with(&mut self, expr: &syn::Expr, on_error: OnError) -> Result<Val> {
+    fn understood_or_opaque(&mut self, expr: &syn::Expr, on_error: OnError) -> Result<Val> {
         let (mark, expected) = (self.checkpoint(), self.expects.next.take());
         self.push_expectation(expr, expected.as_ref());
         let value = self.understood(expr, on_error);
@@ -50,6 +41,25 @@ impl Tracer<'_> {
         })
     }
 
+    /// An expression on the way to the one that something is asked of.
+    pub(in crate::trace) fn expr_before(&mut self, expr: &syn::Expr) -> Result<Val> {
+        let expected = self.expects.next.take();
+        let value = self.expr(base(expr));
+        self.expects.next = expected;
+        value
+    }
+
+    /// The parts of a tuple, of each of which is asked what is asked of it there.
+    pub(in crate::trace) fn tuple_parts(&mut self, tuple: &syn::ExprTuple) -> Result<Vec<Val>> {
+        let expected = self.expects.next.take();
+        let mut values = Vec::new();
+        for (at, part) in tuple.elems.iter().enumerate() {
+            self.expects.next = expected.as_ref().and_then(|expected| expected.part(at));
+            values.push(self.expr(part)?);
+        }
+        Ok(values)
+    }
+
     fn understood(&mut self, expr: &syn::Expr, on_error: OnError) -> Result<Val> {
         match expr {
             syn::Expr::Lit(lit) => literal_value(&lit.lit),
@@ -59,7 +69,7 @@ impl Tracer<'_> {
             syn::Expr::Reference(inner) if inner.mutability.is_none() => self.shared_ref(inner),
             syn::Expr::Reference(inner) => self.mut_ref(inner),
             syn::Expr::Unary(unary) => {
-                let value = self.place_expr(&unary.expr)?;
+                let value = self.expr(base(&unary.expr))?;
                 let is_own = matches!(value, Val::Node(_, Ty::Struct(_), RefKind::Value));
                 let behind = match unary.op {
                     syn::UnOp::Deref(_) if is_own => self.dereferenced(&value, unary.span()),
@@ -195,7 +205,7 @@ impl Tracer<'_> {
             return self.expr(&inside);
         }
         let on_error = if self.errors_propagate() { OnError::Propagate } else { OnError::Return };
-        let value = self.expr_with(&inner.expr, on_error)?;
+        let value = self.expr(Asked { on_error, ..Asked::from(&inner.expr) })?;
         if !self.errors_propagate() && value.node().is_some_and(|id| self.facts.is_result(id)) {
             return unsupported(inner.span(), "`?` in a function whose error the code around its call may look at");
         }

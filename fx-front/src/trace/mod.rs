@@ -5,6 +5,7 @@
 //! as arguments, as small a piece as the code allows. Nothing is lost and nothing is guessed: an expression that fails
 //! halfway is taken back whole before it is kept as opaque code.
 
+mod asked;
 mod call;
 mod checkpoint;
 mod desugar;

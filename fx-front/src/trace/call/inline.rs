@@ -12,7 +12,7 @@ use crate::syntax::written_types::typed_params;
 use crate::trace::std_model::method_type::is_text;
 use crate::trace::types::ty::is_copy;
 use crate::trace::{
-    Env, Frame, OnError, RefKind, Result, Tracer, Ty, Unsupported, Val,
+    Env, Frame, OnError, RefKind, Result, Tracer, Ty, Unsupported, Val, asked,
     call::closure_call::handed_on,
     entry::signature::{holds_reference, value_type},
     unsupported,
@@ -327,7 +327,7 @@ impl Tracer<'_> {
         if self.index.field(owner, &name).is_some() || self.index.method(&ty, "deref").is_none() {
             return None;
         }
-        let base = self.place_expr(&field.base);
+        let base = self.expr(asked::base(&field.base));
         let behind = base.and_then(|base| self.dereferenced(&base, field.span()).unwrap_or(Ok(base)));
         Some(behind.and_then(|behind| self.field(&behind, &name, field.span())))
     }

@@ -9,6 +9,7 @@ use crate::trace::std_model::method_type::{is_plain, is_text, method_type};
 use crate::trace::types::ty::{GRU_STATE, LSTM_STATE, is_copy, is_state, is_store, is_untyped};
 use crate::trace::{
     OnError, RefKind, Result, Tracer, Ty, Val,
+    asked::{Asked, base},
     desugar::{
         method_paths::{element_of_iterator, with_closures},
         option,
@@ -36,7 +37,7 @@ impl Tracer<'_> {
         let name = call.method.to_string();
         let is_unwrapped = matches!(name.as_str(), "unwrap" | "expect");
         let of_receiver = if is_unwrapped { OnError::Propagate } else { OnError::Return };
-        let receiver = self.place_expr_with(&call.receiver, of_receiver)?.behind();
+        let receiver = self.expr(Asked { on_error: of_receiver, ..base(&call.receiver) })?.behind();
         if let (Val::Place(_), false) = (&receiver, matches!(peeled(&call.receiver), Expr::Path(_))) {
             return self.on_value(receiver, call, errors);
         }

@@ -12,7 +12,8 @@ use crate::syntax::{
 };
 use crate::trace::types::ty::never;
 use crate::trace::{
-    Env, OnError, Result, Tracer, Ty, Val,
+    Env, Result, Tracer, Ty, Val,
+    asked::propagating,
     desugar::{
         labels::without_return,
         lazy_variable::without_lazy,
@@ -94,7 +95,7 @@ impl Tracer<'_> {
                 syn::Stmt::Expr(expr, semi) => {
                     self.expects.next = expected.clone().filter(|_| rest.is_empty() && semi.is_none());
                     let value = match semi {
-                        Some(_) => self.statement(expr, tail && rest.is_empty())?,
+                        Some(_) => self.statement(expr, |tracer| tracer.last_expr(expr, tail && rest.is_empty()))?,
                         None => self.last_expr(expr, tail && rest.is_empty())?,
                     };
                     if semi.is_some() && !matches!(value, Val::Never) && !is_return(expr) { Val::Unit } else { value }
@@ -171,7 +172,7 @@ impl Tracer<'_> {
                 Some(block) => self.expr(&block),
                 None => self.method_with_question(expr),
             },
-            _ => self.expr_with(expr, OnError::Propagate),
+            _ => self.expr(propagating(expr)),
         };
         value.and_then(|value| self.unwrapped(value, expr.span())).or_else(|_| {
             self.rollback(mark);
@@ -202,7 +203,7 @@ impl Tracer<'_> {
         }
         match self.in_other_words(expr)? {
             Some(value) => Ok(value),
-            None => self.expr_with(expr, OnError::Propagate),
+            None => self.expr(propagating(expr)),
         }
     }
 

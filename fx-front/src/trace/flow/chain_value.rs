@@ -7,6 +7,7 @@ use syn::{Expr, ExprMethodCall, spanned::Spanned};
 use crate::trace::types::ty::{is_copy, is_untyped};
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Val, application,
+    asked::base,
     desugar::iterator_chain::{Accumulation, Chain, Start, ended_chain, gathered, gathered_copies},
     flow::iterator_next::ForLoops,
     unsupported,
@@ -154,7 +155,7 @@ impl<'a> Tracer<'a> {
     fn items_of(&mut self, chain: &Expr, trace_for: ForLoops<'_, 'a>) -> Result<Val> {
         match chain {
             Expr::MethodCall(call) if call.args.is_empty() && (call.method == "iter" || call.method == "into_iter") => {
-                self.place_expr(&call.receiver)
+                self.expr(base(&call.receiver))
             }
             chain => self.accumulated(&gathered(chain), trace_for),
         }

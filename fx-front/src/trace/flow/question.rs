@@ -3,7 +3,8 @@
 use syn::{Expr, parse_quote_spanned, spanned::Spanned};
 
 use crate::trace::{
-    OnError, Result, Tracer, Ty, Val,
+    Result, Tracer, Ty, Val,
+    asked::propagating,
     desugar::ok_or::{asked, explained, missing},
 };
 
@@ -14,7 +15,7 @@ impl Tracer<'_> {
         let explained = explained(expr, &["context", "with_context", "wrap_err", "wrap_err_with", "map_err"]);
         let Some((told, call)) = explained.filter(|_| self.errors_propagate()) else { return Ok(None) };
         let mark = self.checkpoint();
-        let value = self.expr_with(told, OnError::Propagate)?;
+        let value = self.expr(propagating(told))?;
         let is_own = self.index.method(&value.ty(), &call.method.to_string()).is_some();
         let is_made = matches!(told, Expr::MethodCall(_) | Expr::Call(_));
         if is_own || !is_made || matches!(value.ty(), Ty::Unknown | Ty::Option(_) | Ty::Struct(_)) {

@@ -4,19 +4,19 @@ use fx_ir::host::methods::{Gives, Receiver, method, methods_named};
 use fx_ir::{Arg, HostOp, Op};
 use syn::{BinOp, spanned::Spanned};
 
-use crate::trace::{Result, Tracer, Ty, Val};
+use crate::trace::{Result, Tracer, Ty, Val, asked::base};
 
 impl Tracer<'_> {
     pub(in crate::trace) fn binary(&mut self, binary: &syn::ExprBinary) -> Result<Val> {
         let mark = self.checkpoint();
-        let left = self.place_expr(&binary.left)?;
+        let left = self.expr(base(&binary.left))?;
         let is_lazy = matches!(binary.op, BinOp::And(_) | BinOp::Or(_));
         let decides = Val::Lit(Arg::Bool(matches!(binary.op, BinOp::Or(_))), Ty::Rust("bool".to_owned()));
         if is_lazy && matches!((&left, &decides), (Val::Lit(left, _), Val::Lit(decides, _)) if left == decides) {
             return Ok(decides);
         }
         let before = self.graph.region(self.region).nodes.len();
-        let right = self.place_expr(&binary.right)?;
+        let right = self.expr(base(&binary.right))?;
         if is_lazy && !self.is_total_since(before) {
             self.rollback(mark);
             return self.branch(&as_branch(binary), false);

@@ -9,13 +9,17 @@ use crate::trace::{
 };
 
 impl Tracer<'_> {
-    /// An expression with a semicolon behind it.
-    pub(in crate::trace) fn statement(&mut self, expr: &syn::Expr, tail: bool) -> Result<Val> {
+    /// An expression with a semicolon behind it, which `trace` traces; what of it must stay together is opaque code.
+    pub(in crate::trace) fn statement(
+        &mut self,
+        expr: &syn::Expr,
+        trace: impl FnOnce(&mut Self) -> Result<Val>,
+    ) -> Result<Val> {
         let has_state = self.is_stateful() || self.has_places();
         let is_call = matches!(expr, syn::Expr::MethodCall(_) | syn::Expr::Call(_));
-        let Some(mark) = (has_state || is_call).then(|| self.checkpoint()) else { return self.last_expr(expr, tail) };
+        let Some(mark) = (has_state || is_call).then(|| self.checkpoint()) else { return trace(self) };
         let first = self.graph.region(self.region).nodes.len();
-        match self.last_expr(expr, tail) {
+        match trace(self) {
             Err(fault) if has_state => {
                 self.rollback(mark);
                 if is_kept(expr) {

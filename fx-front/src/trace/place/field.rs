@@ -8,7 +8,7 @@ use syn::spanned::Spanned;
 
 use crate::diag::{Code, Severity};
 use crate::trace::types::label::join_path;
-use crate::trace::{RefKind, Result, Tracer, Ty, Val, unsupported};
+use crate::trace::{RefKind, Result, Tracer, Ty, Val, asked, unsupported};
 
 impl Tracer<'_> {
     pub(in crate::trace) fn field_expr(&mut self, field: &syn::ExprField) -> Result<Val> {
@@ -16,7 +16,7 @@ impl Tracer<'_> {
         if let Some(value) = self.read_part(&syn::Expr::Field(field.clone()), name.trim_start_matches("r#"))? {
             return Ok(value);
         }
-        let base = self.place_expr(&field.base)?;
+        let base = self.expr(asked::base(&field.base))?;
         match &field.member {
             syn::Member::Named(name) => self.field(&base, &name.to_string(), name.span()),
             syn::Member::Unnamed(index) => match base.ty() {

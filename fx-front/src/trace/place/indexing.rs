@@ -7,7 +7,7 @@ use syn::spanned::Spanned;
 
 use crate::trace::types::label::element_path;
 use crate::trace::types::ty::is_copy;
-use crate::trace::{RefKind, Result, Tracer, Ty, Val, unsupported};
+use crate::trace::{RefKind, Result, Tracer, Ty, Val, asked::base, unsupported};
 
 impl Tracer<'_> {
     /// `list[a..b]`, which is borrowed; `list[..]` is the list.
@@ -49,7 +49,7 @@ impl Tracer<'_> {
         if let Some(value) = self.read_part(&syn::Expr::Index(index.clone()), "item")? {
             return Ok(value);
         }
-        let list = self.place_expr(&index.expr)?.behind();
+        let list = self.expr(base(&index.expr))?.behind();
         if let syn::Expr::Range(range) = &*index.index {
             return match &list {
                 Val::List(_) => self.part_of_list(&list, range),

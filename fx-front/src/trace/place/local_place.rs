@@ -167,7 +167,7 @@ impl Tracer<'_> {
         let held = self.held(&place).map(|held| held.clone().behind());
         let old = match held {
             Some(old) => old,
-            None => self.place_expr(&call.receiver)?.behind(),
+            None => self.expr(&call.receiver)?.behind(),
         };
         let ty = old.ty();
         if !matches!(ty, Ty::Option(_)) || !matches!(old, Val::Lit(..) | Val::Some(_) | Val::Node(_, _, RefKind::Value))

@@ -9,6 +9,7 @@ use syn::{Expr, spanned::Spanned};
 use crate::syntax::{element_access::ElementAccess, guard::is_borrow, is_chain, peeled};
 use crate::trace::{
     Result, Tracer, Ty, Val,
+    asked::base,
     place::{Place, Projection, Root, is_plain},
     tensor::operator,
     unsupported,
@@ -108,7 +109,7 @@ impl Tracer<'_> {
             return Ok(None);
         }
         let mark = self.checkpoint();
-        let base = self.place_expr(&field.base)?;
+        let base = self.expr(base(&field.base))?;
         if let (Val::Node(_, Ty::Struct(owner), _), Some(_)) = (&base, self.path_of(&base))
             && (writes || is_interior || self.is_kept(*owner, &name))
         {

@@ -149,25 +149,6 @@ impl Tracer<'_> {
         let ty = expected.map(|expected| self.expected_ty(expected));
         matches!(ty, Some(Ty::Option(held)) if matches!(*held, Ty::Tensor | Ty::Unknown))
     }
-
-    /// An expression on the way to the one that something is asked of.
-    pub(in crate::trace) fn expr_before(&mut self, expr: &syn::Expr) -> Result<Val> {
-        let expected = self.expects.next.take();
-        let value = self.place_expr(expr);
-        self.expects.next = expected;
-        value
-    }
-
-    /// The parts of a tuple, of each of which is asked what is asked of it there.
-    pub(in crate::trace) fn tuple_parts(&mut self, tuple: &syn::ExprTuple) -> Result<Vec<Val>> {
-        let expected = self.expects.next.take();
-        let mut values = Vec::new();
-        for (at, part) in tuple.elems.iter().enumerate() {
-            self.expects.next = expected.as_ref().and_then(|expected| expected.part(at));
-            values.push(self.expr(part)?);
-        }
-        Ok(values)
-    }
 }
 
 /// Whether what is expected of the method's value is expected within the call.
