@@ -54,6 +54,7 @@ pub mod scalar;
 mod spelling;
 mod svg;
 mod tabular;
+pub mod template;
 pub mod text;
 mod types;
 

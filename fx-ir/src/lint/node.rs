@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use super::fault::{Fault, Rule, fault};
 use crate::catalog::{self, Receiver};
 use crate::node::MODE;
-use crate::{BlockOrder, Code, Graph, Node, NodeId, Op, Type};
+use crate::template::holes;
+use crate::{BlockOrder, Graph, Node, NodeId, Op, Type};
 
 pub(super) fn check_dominance(graph: &Graph, order: &BlockOrder, id: NodeId, faults: &mut Vec<Fault>) {
     for input in graph.node(id).inputs() {
@@ -54,7 +55,7 @@ pub(super) fn check_arity(graph: &Graph, id: NodeId, faults: &mut Vec<Fault>) {
     }
     match &node.op {
         Op::Rust(code) => {
-            if let Some(hole) = highest_hole(code).filter(|&hole| hole >= args) {
+            if let Some(hole) = holes(&code.text()).max().filter(|&hole| hole >= args) {
                 push(format!("mentions `${hole}` but has {args} arguments"));
             }
         }
@@ -93,17 +94,4 @@ fn check_signature(node: &Node, entry: &catalog::Entry, push: &mut impl FnMut(St
     for param in missing {
         push(format!("is not given `{}`", param.name));
     }
-}
-
-/// The largest `n` of a `$n` in the template; `$$` is a dollar sign.
-fn highest_hole(code: &Code) -> Option<usize> {
-    let source = code.text();
-    let mut rest = source.as_str();
-    let mut highest = None;
-    while let Some((_, after)) = rest.split_once('$') {
-        let digits = after.len() - after.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-        highest = highest.max(after[..digits].parse().ok());
-        rest = after.strip_prefix('$').unwrap_or(after);
-    }
-    highest
 }
