@@ -75,7 +75,7 @@ pub fn is_block(op: &HostOp) -> bool {
 /// The operation on these arguments; of a fallible one without its `?`.
 #[allow(clippy::too_many_lines, reason = "one row an operation")]
 pub fn rust(op: &HostOp, args: &[Arg], read: Read<'_>) -> String {
-    let value = |at: usize| args.get(at).map_or(Value::owned("()"), |arg| operand(arg, read));
+    let value = |at: usize| operand_at(args, at, read);
     let text = |at: usize| value(at).text;
     let all = |from: usize| join(args.get(from..).unwrap_or_default(), read);
     match op {
@@ -88,7 +88,8 @@ pub fn rust(op: &HostOp, args: &[Arg], read: Read<'_>) -> String {
         HostOp::Ref => value(0).borrowed(),
         HostOp::RefMut => format!("&mut {}", text(0)),
         HostOp::Copied => format!("*{}", value(0).borrowed()),
-        HostOp::AsFunction(ty) | HostOp::Cast(ty) => format!("({} as {ty})", text(0)),
+        HostOp::AsFunction(ty) => format!("({} as {ty})", text(0)),
+        HostOp::Binary(_) | HostOp::Cast(_) => format!("({})", bare(op, args, read)),
         HostOp::BorrowTensor => {
             format!("::std::borrow::Borrow::<::fx_runtime::Tensor>::borrow({})", value(0).borrowed())
         }
@@ -127,7 +128,6 @@ pub fn rust(op: &HostOp, args: &[Arg], read: Read<'_>) -> String {
         HostOp::UnwrapLoan(message) => format!("&*{}.{}", text(0), unwrap(message.as_deref())),
         HostOp::Neg => format!("(-{})", text(0)),
         HostOp::Not => format!("(!{})", text(0)),
-        HostOp::Binary(sign) => format!("({} {sign} {})", text(0), text(1)),
         HostOp::From(ty) => format!("{ty}::from({})", text(0)),
         HostOp::Convert(ty) => format!("{ty}::try_from({})", text(0)),
         HostOp::ConvertOr(ty) => format!("{ty}::try_from({}).unwrap_or({})", text(0), text(1)),
@@ -211,6 +211,20 @@ pub fn rust(op: &HostOp, args: &[Arg], read: Read<'_>) -> String {
         HostOp::Panic(message) => format!("::std::panic!({message:?}, {})", all(0)),
         HostOp::Format(message) => format!("::std::format!({message:?}, {})", all(0)),
     }
+}
+
+/// The same where nothing stands beside it, so that an operator needs no parentheses.
+pub fn bare(op: &HostOp, args: &[Arg], read: Read<'_>) -> String {
+    let text = |at: usize| operand_at(args, at, read).text;
+    match op {
+        HostOp::Binary(sign) => format!("{} {sign} {}", text(0), text(1)),
+        HostOp::Cast(ty) => format!("{} as {ty}", text(0)),
+        _ => rust(op, args, read),
+    }
+}
+
+fn operand_at(args: &[Arg], at: usize, read: Read<'_>) -> Value {
+    args.get(at).map_or(Value::owned("()"), |arg| operand(arg, read))
 }
 
 const PART: &str = "::fx_runtime::frozen::chain::Part";

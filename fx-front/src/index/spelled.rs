@@ -11,6 +11,8 @@ pub struct Spelled {
     pub text: String,
     /// Whether it is made of tensors, numbers and text alone.
     pub is_plain: bool,
+    /// Whether it is a `Vec`, or a `RefCell` of one.
+    pub is_vec: bool,
 }
 
 /// What the standard library's types hold are values like others.
@@ -30,12 +32,13 @@ impl Index {
                 let texts: Vec<&str> = parts.iter().map(|part| part.text.as_str()).collect();
                 let end = if texts.is_empty() { "" } else { "," };
                 let is_plain = parts.len() <= 4 && parts.iter().all(|part| part.is_plain);
-                Some(Spelled { text: format!("({}{end})", texts.join(", ")), is_plain })
+                Some(Spelled { text: format!("({}{end})", texts.join(", ")), is_plain, is_vec: false })
             }
             syn::Type::Array(array) => {
                 let elem = self.spelled(home, module, &array.elem)?;
                 let syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Int(len), .. }) = &array.len else { return None };
-                Some(Spelled { text: format!("[{}; {}]", elem.text, len.base10_digits()), ..elem })
+                let text = format!("[{}; {}]", elem.text, len.base10_digits());
+                Some(Spelled { text, is_vec: false, ..elem })
             }
             syn::Type::Path(path) if path.qself.is_none() => self.spelled_path(home, module, &path.path),
             _ => None,
@@ -60,7 +63,15 @@ impl Index {
         let name = last.ident.to_string();
         let is_scalar = fx_ir::scalar::is_scalar(&name) && path.segments.len() == 1;
         let known = PLAIN.iter().find(|(known, _)| *known == name);
-        let (text, is_plain) = match self.resolve(module, &path_text(path)) {
+        let resolved = self.resolve(module, &path_text(path));
+        let is_vec = match &resolved {
+            Resolved::External(_) if name == "Vec" => true,
+            Resolved::External(full) if interior_of(full) == Some("RefCell") => {
+                args.first().is_some_and(|of| of.is_vec)
+            }
+            _ => false,
+        };
+        let (text, is_plain) = match resolved {
             Resolved::Item(at, _, Name::Alias(alias)) if args.is_empty() => return self.spelled(home, &at, &alias.ty),
             Resolved::Item(at, name, _) => (self.path_from(home, &at, &name)?, false),
             Resolved::External(_) if self.path_is_tensor(module, path) => ("::fx_runtime::Tensor".to_owned(), true),
@@ -78,7 +89,8 @@ impl Index {
             Resolved::External(name) if ["Box", "Result"].contains(&name.as_str()) => (name, false),
             Resolved::External(_) => return None,
         };
-        Some(Spelled { text: format!("{text}{list}"), is_plain: is_plain && args.iter().all(|arg| arg.is_plain) })
+        let is_plain = is_plain && args.iter().all(|arg| arg.is_plain);
+        Some(Spelled { text: format!("{text}{list}"), is_plain, is_vec })
     }
 
     fn path_is_tensor(&self, module: &str, path: &syn::Path) -> bool {

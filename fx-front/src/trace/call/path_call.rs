@@ -170,13 +170,18 @@ impl Tracer<'_> {
         else {
             return Ok(None);
         };
-        let text = path_text(&path.path);
-        let Some(of) = text.strip_suffix("::try_from") else { return Ok(None) };
-        let Some(value) = self.whole_number(of, number)? else { return Ok(None) };
+        let [of, function] = path.path.segments.iter().map(|segment| &segment.ident).collect::<Vec<_>>()[..] else {
+            return Ok(None);
+        };
+        let of = of.to_string();
+        if function != "try_from" {
+            return Ok(None);
+        }
+        let Some(value) = self.whole_number(&of, number)? else { return Ok(None) };
         let other = self.expr(other)?;
         let args = vec![self.operand(&value, number.span())?, self.operand(&other, call.span())?];
-        let ty = Ty::Rust(of.to_owned());
-        Ok(Some(self.host_node(HostOp::ConvertOr(of.to_owned()), args, "converted", ty, call.span())))
+        let ty = Ty::Rust(of.clone());
+        Ok(Some(self.host_node(HostOp::ConvertOr(of), args, "converted", ty, call.span())))
     }
 
     /// The number, if it is a whole one and so is the type; what else it is, nothing has been traced of.

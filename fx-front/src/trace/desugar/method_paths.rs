@@ -3,6 +3,7 @@
 use quote::format_ident;
 use syn::{Expr, ExprMethodCall, parse_quote_spanned, spanned::Spanned};
 
+use crate::syntax::element_access::ElementAccess;
 use crate::syntax::iterator_method::{IteratorMethod, Takes};
 
 /// Returns whether the method takes a closure of one parameter as its only argument.
@@ -58,12 +59,12 @@ pub(in crate::trace) fn element_of_iterator(call: &syn::ExprMethodCall) -> Optio
         _ => return None,
     };
     let element = match (call.method.to_string().as_str(), call.args.len(), is_reversed) {
-        ("next", 0, false) | ("next_back" | "last", 0, true) => "first",
-        ("next", 0, true) | ("next_back" | "last", 0, false) => "last",
-        ("nth", 1, false) => "get",
+        ("next", 0, false) | ("next_back" | "last", 0, true) => ElementAccess::First,
+        ("next", 0, true) | ("next_back" | "last", 0, false) => ElementAccess::Last,
+        ("nth", 1, false) => ElementAccess::Get,
         _ => return None,
     };
-    let method = syn::Ident::new(element, call.method.span());
+    let method = syn::Ident::new(element.name(), call.method.span());
     let list = &*iterator.receiver;
     Some((list, syn::ExprMethodCall { method, receiver: Box::new(list.clone()), ..call.clone() }))
 }

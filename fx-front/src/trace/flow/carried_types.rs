@@ -126,7 +126,7 @@ impl Tracer<'_> {
 
 /// Whether the operation asks a list for an element.
 fn is_element(op: &Op) -> bool {
-    matches!(op.host(), Some(HostOp::Method(name)) if matches!(name.as_str(), "get" | "first" | "last"))
+    op.host().is_some_and(HostOp::yields_loan)
 }
 
 /// A list or an option that is `None`, of which nothing says what it may hold, or a tuple with such a part.

@@ -21,6 +21,7 @@ use crate::trace::{
         moved::{moved_parts, with_handles},
         template::{WritingCode, hole},
     },
+    tensor::operator_trait::is_operator_method,
     tracer::application,
     unsupported,
 };
@@ -305,8 +306,7 @@ impl Tracer<'_> {
 
 /// Whether a method of that name takes what it is called on, or changes it, as far as names tell.
 fn takes_by_name(method: &str) -> bool {
-    let is_operator = ["add", "sub", "mul", "div", "neg", "rem", "not"].contains(&method);
-    is_operator || method.starts_with("into") || method.starts_with("try_into") || method.ends_with('_')
+    is_operator_method(method) || method.starts_with("into") || method.starts_with("try_into") || method.ends_with('_')
 }
 
 /// What opaque code is: a second handle of it is a value.

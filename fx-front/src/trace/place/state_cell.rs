@@ -45,10 +45,8 @@ impl Tracer<'_> {
             return unsupported(span, format!("the field `{name}` of `{}` is private to its module", item.name));
         }
         let label = self.path_of(base).map_or_else(|| name.to_owned(), |path| join_path(&path, name));
-        let (text, is_plain) = (spelled.text, spelled.is_plain);
+        let (text, is_plain, is_vec) = (spelled.text, spelled.is_plain, spelled.is_vec);
         let store = if is_plain { "" } else { ", ::fx_runtime::frozen::Foreign" };
-        let held = text.strip_prefix("::std::cell::RefCell<").unwrap_or(&text);
-        let is_vec = held.starts_with("Vec<");
         let kept = format!("::fx_runtime::frozen::StateCell<{text}{store}>");
         let op = if is_plain { HostOp::Cell(text) } else { HostOp::ForeignCell((text, label.clone())) };
         let attr = self.push_labelled(Op::GetAttr(name.to_owned()), vec![(*id).into()], name, &label, ty.clone(), span);

@@ -11,3 +11,25 @@ pub(in crate::trace) fn operator_of_method(method: &str) -> Option<syn::BinOp> {
     ];
     of.into_iter().find(|(name, _)| name.to_lowercase() == method).map(|(_, operator)| operator)
 }
+
+/// The operator in front of one operand that a method of such a trait stands for: `xs.neg()`.
+fn unary_operator_of_method(method: &str) -> Option<syn::UnOp> {
+    let of: [(&str, syn::UnOp); 2] = [("Neg", syn::parse_quote!(-)), ("Not", syn::parse_quote!(!))];
+    of.into_iter().find(|(name, _)| name.to_lowercase() == method).map(|(_, operator)| operator)
+}
+
+/// Returns whether the method is one of such a trait, which takes what it is called on.
+pub(in crate::trace) fn is_operator_method(method: &str) -> bool {
+    operator_of_method(method).is_some() || unary_operator_of_method(method).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_operator_method;
+
+    #[test]
+    fn operators_are_methods_of_traits() {
+        assert!(["add", "sub", "mul", "div", "rem", "neg", "not"].into_iter().all(is_operator_method));
+        assert!(!["Add", "adds", "relu", "deref"].into_iter().any(is_operator_method));
+    }
+}

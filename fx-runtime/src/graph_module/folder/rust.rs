@@ -236,12 +236,11 @@ impl {name} {{
                 Ok(Value::owned(format!("{tuple}.{position}{handle}")))
             }
             Op::Host(called) if is_written(&called.op) && !node.does_on_host(&|op| !is_written(op)) => {
-                let text = host::rust(&called.op, &node.args, &read);
-                let text = if called.fallible || yields_result(&called.op) { format!("{text}?") } else { text };
-                // Of a whole line parentheses are none of its parts.
-                let is_wrapped = matches!(called.op, HostOp::Binary(_) | HostOp::Cast(_));
-                let inner = text.strip_prefix('(').and_then(|text| text.strip_suffix(')')).filter(|_| is_wrapped);
-                let text = inner.map_or_else(|| text.clone(), str::to_owned);
+                let text = if called.fallible || yields_result(&called.op) {
+                    format!("{}?", host::rust(&called.op, &node.args, &read))
+                } else {
+                    host::bare(&called.op, &node.args, &read)
+                };
                 Ok(host::expression(&called.op, text))
             }
             Op::Host(called) => Err(located(node, &format!("`{}`", called.op.label()))),
