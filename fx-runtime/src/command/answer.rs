@@ -9,9 +9,7 @@ use super::quantization::{Calibration, accuracy, quantized};
 use super::request::{Ask, Drawing, Request};
 use super::view::{Runs, view};
 use super::{Failure, input};
-use crate::graph_module::{
-    Divergence, FrozenModule, GraphModule, Profile, Statistics, Timing, Tolerance, Value, bisect,
-};
+use crate::graph_module::{Divergence, FrozenModule, GraphModule, Profile, Timing, Tolerance, Value, bisect};
 use crate::{Error, Freeze, Result};
 
 /// A text for standard output, and how the program ends.
@@ -174,10 +172,8 @@ fn bisected(request: &Request, found: Option<&Divergence>) -> Answer {
 }
 
 fn divergence_json(found: &Divergence) -> Json {
-    let side =
-        |of: &Statistics| json!({ "shape": of.shape, "min": of.min, "mean": of.mean, "max": of.max, "nan": of.nan });
     json!({
         "node": found.node, "source": found.place, "passes": found.passes, "labels": found.labels,
-        "largest": found.largest, "agreeing": found.agreeing, "live": side(&found.reference), "frozen": side(&found.found),
+        "largest": found.largest, "agreeing": found.agreeing, "live": found.reference, "frozen": found.found,
     })
 }

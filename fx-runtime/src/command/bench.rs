@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Instant;
 
+use serde::Serialize;
 use serde_json::{Value as Json, json};
 
 use crate::Result;
@@ -40,34 +41,39 @@ impl Bench {
     }
 
     pub(super) fn json(&self) -> Json {
-        let side = |times: &[f64]| {
-            let [median, minimum, lower, upper] = figures(times);
-            json!({ "median": median, "minimum": minimum, "lower_quartile": lower, "upper_quartile": upper, "all": times })
-        };
-        json!({
-            "unit": "ms",
-            "live": side(&self.live),
-            "frozen": side(&self.frozen),
-            "speedup": figures(&self.live)[0] / figures(&self.frozen)[0],
-        })
+        let [live, frozen] = [&self.live, &self.frozen].map(|times| Figures::of(times));
+        json!({ "unit": "ms", "live": live, "frozen": frozen, "speedup": live.median / frozen.median })
     }
 }
 
-/// The median, the minimum and the quartiles of sorted times.
-fn figures(sorted: &[f64]) -> [f64; 4] {
-    let at = |quarter: usize| sorted.get((sorted.len().saturating_sub(1)) * quarter / 4).copied().unwrap_or(f64::NAN);
-    [at(2), at(0), at(1), at(3)]
+/// What the times of one of the two come to, in milliseconds, as an answer in JSON has it.
+#[derive(Serialize)]
+struct Figures<'t> {
+    median: f64,
+    minimum: f64,
+    lower_quartile: f64,
+    upper_quartile: f64,
+    /// The times themselves, sorted.
+    all: &'t [f64],
+}
+
+impl Figures<'_> {
+    fn of(sorted: &[f64]) -> Figures<'_> {
+        let last = sorted.len().saturating_sub(1);
+        let at = |quarter: usize| sorted.get(last * quarter / 4).copied().unwrap_or(f64::NAN);
+        Figures { median: at(2), minimum: at(0), lower_quartile: at(1), upper_quartile: at(3), all: sorted }
+    }
 }
 
 impl fmt::Display for Bench {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{:8}{:>12}{:>12}{:>24}", "", "median", "minimum", "half of all within")?;
         for (name, times) in [("live", &self.live), ("frozen", &self.frozen)] {
-            let [median, minimum, lower, upper] = figures(times);
-            let within = format!("{lower:.3} to {upper:.3} ms");
+            let Figures { median, minimum, lower_quartile, upper_quartile, .. } = Figures::of(times);
+            let within = format!("{lower_quartile:.3} to {upper_quartile:.3} ms");
             writeln!(f, "{name:8}{median:>9.3} ms{minimum:>9.3} ms{within:>24}")?;
         }
-        let ratio = figures(&self.live)[0] / figures(&self.frozen)[0];
+        let ratio = Figures::of(&self.live).median / Figures::of(&self.frozen).median;
         writeln!(f, "frozen is {ratio:.2} times as fast, by the medians of {} calls each", self.live.len())
     }
 }

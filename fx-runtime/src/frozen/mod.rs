@@ -43,6 +43,7 @@ mod matrix;
 mod methods;
 pub mod norm;
 mod one_pass;
+mod own_state;
 mod owned;
 mod part;
 mod pool;

@@ -11,6 +11,7 @@ use tch::Tensor;
 use super::Activation;
 use super::group::{Group, Number, PointwiseOps, in_one_pass};
 use crate::Error;
+use crate::nn::GeluApproximation;
 
 /// `act(y + bias + other)`, of which `bias` and `other` broadcast to `y`, which nobody else holds.
 ///
@@ -95,8 +96,8 @@ macro_rules! acts {
 
 acts! {
     Same = |x, _| x;
-    Gelu = |x, _| x.gelu("none");
-    GeluTanh = |x, _| x.gelu("tanh");
+    Gelu = |x, _| x.gelu(const { GeluApproximation::None.as_str() });
+    GeluTanh = |x, _| x.gelu(const { GeluApproximation::Tanh.as_str() });
     // Neither part of a NaN is a number, and of an infinity one is zero.
     LeakyRelu = |x, [slope, _]| x.clone().clamp_min(0.0) + x.clamp_max(0.0) * slope;
     Clamp = |x, [low, high]| x.clamp(low, high);

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 
 use fx_ir::{Graph, Node, NodeId};
+use serde::Serialize;
 use tch::{Kind, Tensor};
 
 use super::{GraphModule, Interpreter, Value, convert};
@@ -26,7 +27,7 @@ impl Default for Tolerance {
 }
 
 /// What is told of a tensor's values.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Statistics {
     /// Its shape.
     pub shape: Vec<i64>,

@@ -64,7 +64,7 @@ impl GeluApproximation {
     }
 
     /// libtorch's word for it.
-    pub fn as_str(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             GeluApproximation::None => "none",
             GeluApproximation::Tanh => "tanh",

@@ -10,7 +10,6 @@ use std::sync::LazyLock;
 use super::{Loader, Saver};
 use crate::Result;
 use crate::frame::state_cell::{Foreign, StateCell};
-use crate::registry::inventory;
 
 type Save = fn(&dyn Any, &mut Saver) -> Result<()>;
 type Load = fn(&mut Loader) -> Result<Box<dyn Any>>;
@@ -73,64 +72,6 @@ impl OwnState {
 fn loaded<V: 'static>(load: Load, from: &mut Loader) -> Result<V> {
     let value = load(from)?.downcast::<V>();
     value.map_or_else(|_| from.unknown_choice(), |value| Ok(*value))
-}
-
-/// Registers types, so that a frozen model that keeps values of them for opaque code can be saved if they have a state.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! own_state {
-    ($($type:ty),+ $(,)?) => {
-        $($crate::registry::inventory::submit! {
-            $crate::frozen::own::OwnState::of::<$type>(
-                |value, to| match value.downcast_ref::<$type>() {
-                    ::core::option::Option::Some(value) => $crate::save_own!(to, $type, value),
-                    ::core::option::Option::None => ::core::result::Result::Ok(()),
-                },
-                |from| {
-                    let loaded: $type = $crate::load_own!(from, $type)?;
-                    ::core::result::Result::Ok(::std::boxed::Box::new(loaded))
-                },
-                |from| {
-                    #[allow(unused_imports)]
-                    use $crate::frozen::own::{NoCell as _, OfType, ViaCell as _};
-                    let cell = (&&OfType::<$type>::new()).load_cell(from)?;
-                    ::core::result::Result::Ok(::std::boxed::Box::new(cell))
-                },
-                |value| match value.downcast_ref::<$type>() {
-                    ::core::option::Option::Some(value) => {
-                        #[allow(unused_imports)]
-                        use $crate::module::probe::{CloneNothing as _, Probe, ViaClone as _, ViaField as _};
-                        let copy: $type = (&&&Probe(value))
-                            .place_as(::core::stringify!($type), &mut $crate::frozen::copied_tensor)?;
-                        ::core::result::Result::Ok(::std::boxed::Box::new(copy))
-                    }
-                    ::core::option::Option::None => $crate::frozen::no_copy(::core::stringify!($type)),
-                },
-            )
-        })+
-    };
-}
-
-/// Saves a value of a type that may have no state, which is refused then.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! save_own {
-    ($to:expr, $type:ty, $value:expr) => {{
-        #[allow(unused_imports)]
-        use $crate::frozen::own::{OfType, Otherwise as _, ViaState as _};
-        (&&OfType::<$type>::new()).save($value, $to)
-    }};
-}
-
-/// Loads a value of a type that may have no state.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! load_own {
-    ($from:expr, $type:ty) => {{
-        #[allow(unused_imports)]
-        use $crate::frozen::own::{OfType, Otherwise as _, ViaState as _};
-        (&&OfType::<$type>::new()).load($from)
-    }};
 }
 
 pub use probe::{NoCell, OfType, Otherwise, ViaCell, ViaState};
