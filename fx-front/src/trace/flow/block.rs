@@ -181,7 +181,8 @@ impl Tracer<'_> {
             let is_call = matches!(expr, syn::Expr::MethodCall(_) | syn::Expr::Call(_));
             if is_call && !is_call_of(expr, "Ok") && escape(expr).is_some() && leaves_with_errors(expr) {
                 // A closure stands around what leaves with an error: it yields what is in the `Result`.
-                let value = self.expr(&syn::parse_quote_spanned!(expr.span()=> #expr?))?;
+                let asked: syn::Expr = syn::parse_quote_spanned!(expr.span()=> #expr?);
+                let value = self.expr(&asked)?;
                 return Ok(self.of_signature(value, true));
             }
             let value = self.expr(expr)?;

@@ -17,10 +17,11 @@ impl Tracer<'_> {
                 Some(element).filter(|element| !is_untyped(element)).and_then(|element| self.spelling(element));
             let element: syn::Type =
                 element.and_then(|element| syn::parse_str(&element).ok()).unwrap_or_else(|| syn::parse_quote!(_));
-            return self.expr(&syn::parse_quote_spanned!(span=> {
+            let filled: syn::Expr = syn::parse_quote_spanned!(span=> {
                 let mut #name: Vec<#element> = #made;
                 #receiver.append(&mut #name);
-            }));
+            });
+            return self.expr(&filled);
         }
         let (Some(other), Some(place)) = (moved_variable(call), self.local_place(&call.receiver)) else {
             return unsupported(span, "the method `append`");

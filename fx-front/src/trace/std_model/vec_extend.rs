@@ -8,7 +8,7 @@ impl Tracer<'_> {
     /// `list.extend(items)` as a `push` for each of the items.
     pub(in crate::trace) fn extended(&mut self, items: &syn::Expr, call: &syn::ExprMethodCall) -> Result<Val> {
         let list = &call.receiver;
-        self.expr(&match items {
+        let pushed: syn::Expr = match items {
             syn::Expr::Array(syn::ExprArray { elems, .. }) => {
                 let elems = elems.iter();
                 syn::parse_quote_spanned!(call.span()=> { #(#list.push(#elems);)* })
@@ -16,7 +16,8 @@ impl Tracer<'_> {
             items => {
                 syn::parse_quote_spanned!(call.span()=> for fx_extended in #items { #list.push(fx_extended); })
             }
-        })
+        };
+        self.expr(&pushed)
     }
 }
 
