@@ -31,7 +31,7 @@ impl Liveness {
         let node = graph.node(id);
         let is_handle = match &node.op {
             Op::Host(host) => host.op.yields() == Yields::Value,
-            Op::If | Op::Match(_) => true,
+            Op::If | Op::Match(_) | Op::TupleGet(_) => true,
             Op::Rust(_) => node.ty.is_tensor(),
             _ => false,
         };

@@ -10,6 +10,31 @@ use super::{
     writer::{Owned, Phase, Writer},
 };
 
+/// A variable of generated code.
+struct Variable {
+    name: String,
+    is_mut: bool,
+}
+
+impl Variable {
+    /// As a pattern binds it.
+    fn bound(&self) -> String {
+        if self.is_mut { format!("mut {}", self.name) } else { self.name.clone() }
+    }
+
+    /// Its name and its declaration, which gives it no value.
+    fn declared(&self) -> (String, String) {
+        (self.name.clone(), format!("let {};", self.bound()))
+    }
+}
+
+/// The parts of a tuple, as a pattern binds them or, where `binds` is false, as an assignment writes to them.
+fn pattern_of(parts: &[Option<Variable>], binds: bool) -> String {
+    let named = |part: &Variable| if binds { part.bound() } else { part.name.clone() };
+    let parts: Vec<String> = parts.iter().map(|part| part.as_ref().map_or_else(|| "_".to_owned(), named)).collect();
+    format!("({},)", parts.join(", "))
+}
+
 impl Writer<'_, '_> {
     /// Binds the node's value to a variable of the user's name; an older tensor of that name that nobody reads any more
     /// is replaced, and so freed.
@@ -18,18 +43,26 @@ impl Writer<'_, '_> {
         let Value { text, is_ref, .. } = value;
         let value = Value { is_ref, ..Value::owned(bare(&text)) };
         if !value.is_ref
-            && let Some(pattern) = self.parts_pattern(id)
+            && let Some(parts) = self.bound_parts(id)
         {
-            self.line(format!("let {pattern} = {};", value.text));
+            match self.parts_outlived_by(id) {
+                Some(branch) => {
+                    self.line(format!("{} = {};", pattern_of(&parts, false), value.text));
+                    let declared = parts.iter().flatten().map(|part| part.declared());
+                    self.outlived.entry(branch).or_default().extend(declared);
+                }
+                None => self.line(format!("let {} = {};", pattern_of(&parts, true), value.text)),
+            }
             self.weigh(id, 0);
             return;
         }
         let wanted = identifier(self.graph().base_name(id));
-        let mutable = if self.is_place(id) { "mut " } else { "" };
+        let is_mut = self.is_place(id);
         if let Some(branch) = self.liveness.outlived_by(self.graph(), id).filter(|_| !value.is_ref) {
             let name = self.names.fresh(&wanted);
             self.line(format!("{name} = {};", value.text));
-            self.outlived.entry(branch).or_default().push((name.clone(), format!("let {mutable}{name};")));
+            let variable = Variable { name: name.clone(), is_mut };
+            self.outlived.entry(branch).or_default().push(variable.declared());
             self.set(id, Value::variable(name, false));
             return;
         }
@@ -46,6 +79,7 @@ impl Writer<'_, '_> {
             return;
         }
         let name = self.names.fresh(&wanted);
+        let mutable = if is_mut { "mut " } else { "" };
         self.line(format!("let {mutable}{name} = {};", value.text));
         if is_owned {
             self.own(&name, id, self.lines.len() - 1);
@@ -104,6 +138,16 @@ impl Writer<'_, '_> {
 
     /// `(a, b)` where every reader of a tuple takes a part of it; the parts are bound then.
     pub(super) fn parts_pattern(&mut self, id: NodeId) -> Option<String> {
+        self.bound_parts(id).map(|parts| pattern_of(&parts, true))
+    }
+
+    /// The branch before which the parts of a tuple are declared.
+    fn parts_outlived_by(&self, id: NodeId) -> Option<NodeId> {
+        self.graph().users(id).into_iter().find_map(|part| self.liveness.outlived_by(self.graph(), part))
+    }
+
+    /// A variable for each part of a tuple that is read, where every reader takes a part of it; the parts are bound then.
+    fn bound_parts(&mut self, id: NodeId) -> Option<Vec<Option<Variable>>> {
         let Type::Tuple(types) = &self.graph().node(id).ty else { return None };
         let users = self.graph().users(id);
         let part = |user: NodeId| match self.graph().node(user).op {
@@ -114,26 +158,27 @@ impl Writer<'_, '_> {
         if types.is_empty() || parts.is_empty() {
             return None;
         }
-        let mut names = Vec::new();
+        let mut variables = Vec::new();
         for position in 0..types.len() {
-            let mut takers = parts.iter().filter(|(at, _)| *at == position).map(|(_, user)| *user);
-            let Some(first) = takers.next() else {
-                names.push("_".to_owned());
-                continue;
-            };
-            let others: Vec<NodeId> = takers.collect();
-            let name = self.names.fresh(self.graph().base_name(first));
-            // Behind the last read of one of several another may stand.
-            if others.is_empty() && self.graph().node(first).ty.is_tensor() {
-                let region = self.graph().scope_of(first);
-                self.owned.insert(name.clone(), Owned { node: first, region, line: usize::MAX });
-            }
-            for taker in std::iter::once(first).chain(others) {
-                self.set(taker, Value::variable(name.clone(), self.is_lent(first)));
-            }
-            names.push(if self.is_place(first) { format!("mut {name}") } else { name });
+            let takers = parts.iter().filter(|(at, _)| *at == position).map(|(_, user)| *user);
+            let takers: Vec<NodeId> = takers.collect();
+            variables.push(takers.first().map(|&first| self.bound_part(first, &takers)));
         }
-        Some(format!("({},)", names.join(", ")))
+        Some(variables)
+    }
+
+    /// The variable of a part of a tuple, which all of `takers` take.
+    fn bound_part(&mut self, first: NodeId, takers: &[NodeId]) -> Variable {
+        let name = self.names.fresh(self.graph().base_name(first));
+        // Behind the last read of one of several another may stand.
+        if takers.len() == 1 && self.graph().node(first).ty.is_tensor() {
+            let region = self.graph().scope_of(first);
+            self.owned.insert(name.clone(), Owned { node: first, region, line: usize::MAX });
+        }
+        for &taker in takers {
+            self.set(taker, Value::variable(name.clone(), self.is_lent(first)));
+        }
+        Variable { name, is_mut: self.is_place(first) }
     }
 
     fn make_mutable(&mut self, name: &str) {

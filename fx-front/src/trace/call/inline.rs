@@ -286,6 +286,11 @@ impl Tracer<'_> {
                 }
                 Ok(known.with_ty(Ty::Result(Box::new(ty))))
             }
+            Ty::Tensor if matches!(**written, syn::Type::Reference(_)) && self.may_be_reference(&value) => {
+                let value = self.operand(&value, written.span())?;
+                let reference = self.host_node(HostOp::BorrowTensor, vec![value], "item", Ty::Tensor, written.span());
+                Ok(reference.with_ref_kind(RefKind::Ref))
+            }
             ty if is_open(&value.ty()) => {
                 self.annotate_output(&value, &callee.sig.output)?;
                 if let Some(id) = value.node().filter(|&id| is_text(&ty) && self.is_untold(id)) {
@@ -300,6 +305,12 @@ impl Tracer<'_> {
             }
             _ => Ok(value),
         }
+    }
+
+    /// Whether the value, of a type that is not known, may be a reference to a tensor or a tensor.
+    fn may_be_reference(&self, value: &Val) -> bool {
+        let Val::Node(id, Ty::Unknown, RefKind::Value) = *value else { return false };
+        self.graph.node(id).op.is_host() && self.graph.may_be_reference(id)
     }
 
     /// Whether nothing is known of the type of the node's value.

@@ -13,6 +13,9 @@ impl Tracer<'_> {
         if !self.types_only && leaves.iter().flatten().any(borrowed) {
             return unsupported(span, "branches that hand over a reference to a value of a type that is not known");
         }
+        if leaves.iter().flatten().any(|leaf| leaf.node().is_some_and(|id| self.facts.is_result(id))) {
+            return unsupported(span, "branches that hand over a `Result`");
+        }
         for (position, ty) in types.iter().enumerate() {
             let is_own = |leaf: &Val| self.is_own_option(leaf) || self.may_borrow_tensor(leaf);
             let owned_option = || leaves.iter().all(|leaves| leaves.get(position).is_none_or(is_own));
