@@ -1,7 +1,7 @@
 //! Host operations as Rust: one row an operation.
 // tidy: table
 
-use fx_ir::{Arg, HostOp, NodeId, host::Adaptor, host::Yields, scalar};
+use fx_ir::{Arg, HostOp, NodeId, host::Adaptor, host::ELEMENT, host::Yields, scalar};
 
 use crate::value::{Form, Value};
 
@@ -145,6 +145,9 @@ pub fn rust(op: &HostOp, args: &[Arg], read: Read<'_>) -> String {
         HostOp::Extremum(which) => format!("{}.iter().copied().{which}()", text(0)),
         HostOp::Collect(adaptors) => format!("{}.collect::<Vec<_>>()", adapted(&text(0), adaptors)),
         HostOp::Count(adaptors) => format!("{}.count()", adapted(&text(0), adaptors)),
+        HostOp::MapList if is_handle_of_element(&args[1]) => {
+            format!("::fx_runtime::frozen::shallow_clones(&{})", text(0))
+        }
         HostOp::MapList => format!("{}.iter().map(|one| {}).collect::<Vec<_>>()", text(0), text(1)),
         HostOp::MapOption => format!("{}.as_ref().map(|one| {})", text(0), text(1)),
         HostOp::MapLoan => format!("{}.map(|one| {})", text(0), text(1)),
@@ -304,4 +307,9 @@ fn is_list_of_references(arg: &Arg) -> bool {
         _ => return false,
     };
     !items.is_empty() && items.iter().all(is_reference)
+}
+
+/// Whether it makes another handle on each element of a list.
+fn is_handle_of_element(arg: &Arg) -> bool {
+    matches!(arg, Arg::Expr(expr) if expr.op == HostOp::Handle && matches!(&expr.args[..], [Arg::Path(one)] if one == ELEMENT))
 }

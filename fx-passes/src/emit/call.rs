@@ -118,7 +118,7 @@ impl Writer<'_, '_> {
         let node = self.graph().node(id);
         let Op::Rust(code) = &node.op else { return None };
         let scope = template::lent_by(code, node).filter(|_| self.phase == Phase::Call)?;
-        let is_handle = |position: usize| node.args.get(position).is_some_and(is_of_handles);
+        let is_handle = |position: usize| node.args.get(position).is_some_and(is_made_of_handles);
         let (lines, text) = template::opened(code, scope, &|position| self.input_of_code(node, position), &is_handle)?;
         for line in lines {
             self.line(line);
@@ -158,11 +158,14 @@ impl Operands for Writer<'_, '_> {
     }
 }
 
-/// Whether it is a second handle on a tensor, or a tuple of such.
-fn is_of_handles(arg: &Arg) -> bool {
-    match arg {
-        Arg::Expr(one) if one.op == HostOp::Tuple => one.args.iter().all(is_of_handles),
-        Arg::Expr(one) => one.op == HostOp::Handle,
+/// Whether it is a second handle on a tensor, an option of one, or made of such: a value of the code's own.
+fn is_made_of_handles(arg: &Arg) -> bool {
+    let Arg::Expr(one) = arg else { return false };
+    match &one.op {
+        HostOp::Handle | HostOp::NoneOf(_) => true,
+        HostOp::Tuple | HostOp::Struct(_) | HostOp::Some | HostOp::Vec | HostOp::Array => {
+            one.args.iter().any(is_made_of_handles)
+        }
         _ => false,
     }
 }

@@ -144,6 +144,10 @@ fn borrowed(graph: &Graph, id: NodeId, borrows: &Borrows) -> BTreeSet<NodeId> {
                 None => through(graph.node(owner).args.first().into_iter().flat_map(Arg::nodes).collect()),
             }
         }
+        // A reference to what it is made of, or into it; an element of a list, also in an option.
+        Op::Host(host) if host.op.yields() == Yields::Reference || host.op.yields_loan() => {
+            through(node.inputs().collect())
+        }
         Op::If | Op::Match(_) if graph.is_lent_choice(id) => {
             through(graph.handed_on(id).flat_map(Arg::nodes).collect())
         }

@@ -102,14 +102,16 @@ pub fn failed_at<E: 'static>(error: E, text: impl FnOnce(&E) -> String, node: &s
 /// The error as one of ours.
 fn ours<E: 'static>(error: E, text: impl FnOnce(&E) -> String) -> Error {
     let mut error = Some(error);
-    let any: &mut dyn Any = &mut error;
-    if let Some(ours) = any.downcast_mut::<Option<Error>>().and_then(Option::take) {
-        return ours;
+    let known = known(&mut error);
+    known.unwrap_or_else(|| Error::Refused(error.as_ref().map(text).unwrap_or_default()))
+}
+
+/// The error in that option, where it is one of ours or of libtorch. It is compiled once, whatever the error.
+fn known(error: &mut dyn Any) -> Option<Error> {
+    if let Some(ours) = error.downcast_mut::<Option<Error>>() {
+        return ours.take();
     }
-    if let Some(torch) = any.downcast_mut::<Option<TchError>>().and_then(Option::take) {
-        return torch.into();
-    }
-    Error::Refused(error.as_ref().map(text).unwrap_or_default())
+    error.downcast_mut::<Option<TchError>>().and_then(Option::take).map(Error::from)
 }
 
 #[cold]

@@ -19,11 +19,29 @@ thread_local! {
 ///
 /// While one of them is computed, an error that names `label` names its position.
 pub fn iterations<I: IntoIterator>(label: &'static str, first: usize, over: I) -> Iterations<I::IntoIter> {
-    let depth = RUNNING.with_borrow_mut(|running| {
-        running.push(Running { label, position: first });
+    Iterations { inner: over.into_iter(), depth: begin(label, first), is_begun: false }
+}
+
+/// Begins a loop; how many are running with it. These functions are compiled once, whatever the loops run over.
+fn begin(label: &'static str, position: usize) -> usize {
+    RUNNING.with_borrow_mut(|running| {
+        running.push(Running { label, position });
         running.len()
+    })
+}
+
+/// The loop goes on to its next position.
+fn step(depth: usize) {
+    RUNNING.with_borrow_mut(|running| {
+        if let Some(running) = running.get_mut(depth - 1) {
+            running.position += 1;
+        }
     });
-    Iterations { inner: over.into_iter(), depth, is_begun: false }
+}
+
+/// The loop ends, and all within it.
+fn end(depth: usize) {
+    RUNNING.with_borrow_mut(|running| running.truncate(depth - 1));
 }
 
 /// What [`iterations`] yields.
@@ -41,11 +59,7 @@ impl<I: Iterator> Iterator for Iterations<I> {
     #[inline]
     fn next(&mut self) -> Option<I::Item> {
         if self.is_begun {
-            RUNNING.with_borrow_mut(|running| {
-                if let Some(running) = running.get_mut(self.depth - 1) {
-                    running.position += 1;
-                }
-            });
+            step(self.depth);
         }
         self.is_begun = true;
         self.inner.next()
@@ -54,7 +68,7 @@ impl<I: Iterator> Iterator for Iterations<I> {
 
 impl<I> Drop for Iterations<I> {
     fn drop(&mut self) {
-        RUNNING.with_borrow_mut(|running| running.truncate(self.depth - 1));
+        end(self.depth);
     }
 }
 

@@ -78,7 +78,7 @@ pub use leaf::Leaf;
 pub use linear::Linear;
 pub use lists::exactly;
 pub(crate) use matrix::PackedMatrix;
-pub use owned::{IntoOwned, lent, owned, owned_option};
+pub use owned::{IntoOwned, lent, owned, owned_option, shallow_clones};
 pub use part::Part;
 pub use pool::{Pair, max_pool2d};
 pub use product::Product;

@@ -48,3 +48,8 @@ pub fn lent<T: Borrow<Tensor>>(part: &T) -> &Tensor {
 pub fn owned_option<T: Borrow<Tensor>>(option: &Option<T>) -> Option<Tensor> {
     option.as_ref().map(|one| one.borrow().shallow_clone())
 }
+
+/// Another handle on each of the tensors, which share their storage with them.
+pub fn shallow_clones<T: Borrow<Tensor>>(tensors: &[T]) -> Vec<Tensor> {
+    tensors.iter().map(|one| one.borrow().shallow_clone()).collect()
+}
