@@ -35,6 +35,10 @@ impl Tracer<'_> {
         Ok(match value {
             Val::Node(id, _, RefKind::Value) if self.holds_handles(*id) => self.references_of(*id),
             Val::Node(id, _, RefKind::Ref) if self.holds_handles(*id) => HostOp::Ref.on(self.references_of(*id)),
+            // Opaque code has made a tensor of it, or a reference to one.
+            Val::Node(id, Ty::Tensor, RefKind::Ref) if self.graph.may_be_reference(*id) => {
+                HostOp::BorrowTensor.on(operand)
+            }
             Val::Node(_, _, RefKind::Ref | RefKind::RefRef) => HostOp::Ref.on(operand),
             Val::Node(_, Ty::Tensor, RefKind::Value) => HostOp::Handle.on(operand),
             Val::Node(_, ty @ Ty::List(element), RefKind::Value) if !is_copy(element) => {
