@@ -51,6 +51,7 @@ pub mod names;
 pub mod opaque_statements;
 pub mod operators;
 pub mod options;
+pub mod outliving_values;
 pub mod ownership;
 pub mod pointed_inputs;
 pub mod pointed_numbers;

@@ -1,0 +1,195 @@
+//! Values that are made in an arm, a block or opaque code, and that lists and structs refer to which leave it.
+
+use fx_runtime::{Kind, Module, Tensor, nn, traceable};
+
+fn is_asked() -> bool {
+    std::env::var("FX_BODIES_ASK").is_ok()
+}
+
+fn either<'a>(one: &'a Tensor, other: &'a Tensor) -> &'a Tensor {
+    if is_asked() { one } else { other }
+}
+
+fn checked(one: &Tensor, by: i64) -> Result<&Tensor, i64> {
+    if by > 1 { Err(by) } else { Ok(one) }
+}
+
+fn at<'a>(all: &[&'a Tensor], at: usize) -> &'a Tensor {
+    all[at % all.len()]
+}
+
+fn found<'a>(all: &[&'a Tensor], rows: i64) -> Option<&'a Tensor> {
+    for one in all {
+        if one.size()[0] == rows {
+            return Some(one);
+        }
+    }
+    None
+}
+
+fn smallest<'a>(mut all: Vec<&'a Tensor>) -> &'a Tensor {
+    all.sort_by_key(|one| one.numel());
+    all[0]
+}
+
+fn noted<'a>(log: &mut Vec<&'a Tensor>, one: &'a Tensor) -> &'a Tensor {
+    log.push(one);
+    one
+}
+
+/// The last of some tensors of somebody else's.
+#[derive(Debug)]
+pub enum Last<'a> {
+    Is(&'a Tensor),
+    Nothing,
+}
+
+impl<'a> Last<'a> {
+    pub fn of(one: Option<&'a Tensor>) -> Last<'a> {
+        match one {
+            Some(one) => Last::Is(one),
+            None => Last::Nothing,
+        }
+    }
+}
+
+/// A tensor with a number.
+#[derive(Debug)]
+pub struct Weighed {
+    one: Tensor,
+    by: i64,
+}
+
+/// A variable that is a `Result` of a reference in every branch.
+#[derive(Debug, Module)]
+pub struct ResultOfBranches {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl ResultOfBranches {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let ys = xs.apply(&self.fc);
+        let one = if xs.size()[0] > 2 { checked(&ys, 0) } else { checked(xs, xs.size()[0] % 3) };
+        if let Ok(one) = one { one.relu() } else { one.unwrap_or(xs).sin() }
+    }
+}
+
+/// A part of a tuple, to which a list of the arm refers, and an element to which a struct does.
+#[derive(Debug, Module)]
+pub struct PartsOfArms {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl PartsOfArms {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let ys = xs.apply(&self.fc);
+        let made = vec![ys.relu(), ys.sin()];
+        let last = if xs.size()[0] > 2 {
+            let (high, _) = if xs.size()[0] > 3 { (ys.sin(), 1) } else { (ys.cos(), 2) };
+            let log = vec![&high, xs];
+            Some(Tensor::cat(&log, 0).sum(Kind::Float) * &high)
+        } else {
+            None
+        };
+        let kept = match xs.size()[0] {
+            1 => Last::Nothing,
+            2 => Last::Is(either(xs, &ys)),
+            _ => Last::of(made.last()),
+        };
+        let kept = match kept {
+            Last::Is(one) => one.tanh(),
+            Last::Nothing => ys.neg(),
+        };
+        kept + last.unwrap_or(ys)
+    }
+}
+
+/// Elements of lists of references that are written out, behind functions that hand them on.
+#[derive(Debug, Module)]
+pub struct HandedElements {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl HandedElements {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let ys = xs.apply(&self.fc);
+        let mut log = Vec::new();
+        let one = noted(&mut log, at(&[&ys, xs], xs.size()[0] as usize));
+        log.push(one);
+        log.push(either(&ys, xs));
+        let other = noted(&mut log, smallest(vec![&ys, xs]));
+        log.push(other);
+        let products = if xs.size()[0] > 2 {
+            let mut kept = vec![at(&[found(&[&ys], xs.size()[0]).unwrap_or(xs), &ys], 1), xs, xs];
+            if xs.size()[0] > 3 {
+                kept.pop();
+                kept.swap(0, 1);
+            }
+            kept[0] * kept[1]
+        } else {
+            ys.relu()
+        };
+        Tensor::cat(&log, 0).sum(Kind::Float) * products
+    }
+}
+
+/// Structs and options to which the value of opaque code refers.
+#[derive(Debug, Module)]
+pub struct MadeForCode {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl MadeForCode {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let weighed = Weighed { one: xs.apply(&self.fc), by: 2 };
+        let nothing: Option<Tensor> = None;
+        let kept = {
+            let mut kept = vec![either(xs, &weighed.one), nothing.as_ref().unwrap_or(xs)];
+            if xs.size()[0] > 2 {
+                kept.push([&weighed.one, xs][i64::rem_euclid(xs.size()[0], 2) as usize]);
+            }
+            kept.sort_by_key(|one| one.numel());
+            kept
+        };
+        Tensor::cat(&kept, 0).sum(Kind::Float) * &weighed.one * weighed.by
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::{agree, randn, understood};
+
+    understood!(ResultOfBranches: 0 of 10);
+    understood!(PartsOfArms: 11 of 13);
+    understood!(HandedElements: 6 of 14);
+    understood!(MadeForCode: 4 of 16);
+
+    fn linear(p: &nn::Path) -> nn::Linear {
+        nn::linear(p, 4, 4, Default::default())
+    }
+
+    fn cases() -> [Tensor; 4] {
+        [1, 2, 3, 4].map(|rows| randn(&[rows, 4]))
+    }
+
+    #[test]
+    fn what_leaves_an_arm() {
+        agree!(|p: &nn::Path| ResultOfBranches { fc: linear(p) }, cases(), |net, xs| net.forward(xs));
+        agree!(|p: &nn::Path| PartsOfArms { fc: linear(p) }, cases(), |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn elements_that_functions_hand_on() {
+        agree!(|p: &nn::Path| HandedElements { fc: linear(p) }, cases(), |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn what_opaque_code_makes() {
+        agree!(|p: &nn::Path| MadeForCode { fc: linear(p) }, cases(), |net, xs| net.forward(xs));
+    }
+}
