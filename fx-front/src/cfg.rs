@@ -5,10 +5,30 @@
 
 use syn::visit_mut::VisitMut;
 
+/// The condition of several that must all hold.
+const ALL: &str = "all";
+
 /// Is what bears these attributes compiled? `None` where that is not known.
 pub fn is_active(attrs: &[syn::Attribute]) -> Option<bool> {
     let conditions = attrs.iter().filter(|attr| attr.path().is_ident("cfg"));
     conditions.map(|attr| attr.parse_args::<syn::Meta>().ok().and_then(|meta| holds(&meta))).fold(Some(true), and)
+}
+
+/// Returns whether what bears these attributes is compiled in builds with debug assertions alone.
+pub fn is_debug_only(attrs: &[syn::Attribute]) -> bool {
+    let mut conditions = attrs.iter().filter(|attr| attr.path().is_ident("cfg"));
+    conditions.any(|attr| attr.parse_args::<syn::Meta>().is_ok_and(|meta| asks_for_debug(&meta)))
+}
+
+fn asks_for_debug(meta: &syn::Meta) -> bool {
+    match meta {
+        syn::Meta::Path(path) => path.is_ident("debug_assertions"),
+        syn::Meta::List(list) if list.path.is_ident(ALL) => {
+            let parse = syn::punctuated::Punctuated::<syn::Meta, syn::Token![,]>::parse_terminated;
+            list.parse_args_with(parse).is_ok_and(|parts| parts.iter().any(asks_for_debug))
+        }
+        _ => false,
+    }
 }
 
 /// Takes what is not compiled out of a body, and the attributes off what is.
@@ -33,7 +53,7 @@ fn holds(meta: &syn::Meta) -> Option<bool> {
             let parts: Vec<Option<bool>> = list.parse_args_with(parse).ok()?.iter().map(holds).collect();
             match list.path.get_ident()?.to_string().as_str() {
                 "not" => parts.first().copied().flatten().map(|holds| !holds),
-                "all" => parts.into_iter().fold(Some(true), and),
+                ALL => parts.into_iter().fold(Some(true), and),
                 "any" => parts.into_iter().map(|part| part.map(|holds| !holds)).fold(Some(true), and).map(|none| !none),
                 _ => None,
             }
@@ -56,6 +76,16 @@ fn holds(meta: &syn::Meta) -> Option<bool> {
 
 fn upper(name: &str) -> String {
     name.to_uppercase().replace('-', "_")
+}
+
+/// Takes statements out that are there in debug builds alone.
+pub struct StripDebug;
+
+impl VisitMut for StripDebug {
+    fn visit_block_mut(&mut self, block: &mut syn::Block) {
+        block.stmts.retain_mut(|stmt| !attributes(stmt).is_some_and(|attrs| is_debug_only(attrs)));
+        syn::visit_mut::visit_block_mut(self, block);
+    }
 }
 
 struct Strip;
@@ -103,5 +133,20 @@ pub fn attributes(stmt: &mut syn::Stmt) -> Option<&mut Vec<syn::Attribute>> {
             _ => None,
         },
         syn::Stmt::Item(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conditions_of_debug_builds() {
+        let is_debug = |condition: &str| {
+            let mut stmt: syn::Stmt = syn::parse_str(&format!("#[cfg({condition})] f();")).unwrap();
+            is_debug_only(attributes(&mut stmt).unwrap())
+        };
+        assert!(is_debug("debug_assertions") && is_debug("all(debug_assertions, unix)"));
+        assert!(!is_debug("not(debug_assertions)") && !is_debug("any(debug_assertions, unix)") && !is_debug("unix"));
     }
 }

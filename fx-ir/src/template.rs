@@ -21,6 +21,11 @@ pub fn pieces(template: &str) -> impl Iterator<Item = Piece<'_>> {
     })
 }
 
+/// The text as a template: one that stands for the text itself, whatever dollar signs it holds.
+pub fn escaped(text: &str) -> String {
+    text.replace('$', "$$")
+}
+
 /// The arguments that a template mentions, as often as it does.
 pub fn holes(template: &str) -> impl Iterator<Item = usize> {
     pieces(template).filter_map(|piece| match piece {
@@ -61,5 +66,20 @@ mod tests {
             assert!(pieces(template).eq(want.iter().copied()), "{template}");
         }
         assert!(holes("$1 + $$2 + $0 + $1").eq([1, 0, 1]));
+    }
+
+    #[test]
+    fn an_escaped_text_stands_for_itself() {
+        for text in ["", "costs $0", "$$ $1$", "f(x)"] {
+            let template = escaped(text);
+            assert!(pieces(&template).all(|piece| matches!(piece, Piece::Text(_))), "{text}");
+            let whole: String = pieces(&template)
+                .map(|piece| match piece {
+                    Piece::Text(text) => text,
+                    Piece::Hole(_) => "",
+                })
+                .collect();
+            assert_eq!(whole, text);
+        }
     }
 }

@@ -6,6 +6,7 @@ pub(in crate::trace) mod capture_place;
 pub(in crate::trace) mod captured;
 pub(in crate::trace) mod failing;
 pub(in crate::trace) mod moved;
+pub(in crate::trace) mod option;
 pub(in crate::trace) mod state_copies;
 pub(in crate::trace) mod statement;
 pub(in crate::trace) mod template;

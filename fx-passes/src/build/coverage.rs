@@ -102,8 +102,9 @@ impl Coverage {
         if opaque.is_empty() || !is_frozen {
             return None;
         }
-        let cost = match known {
-            0 => "nothing is understood, so that the frozen type runs as the model itself does".to_owned(),
+        let cost = match (known, carried) {
+            (_, 0) => "all that it computes is understood, and code of debug builds is not".to_owned(),
+            (0, _) => "nothing is understood, so that the frozen type runs as the model itself does".to_owned(),
             _ => format!("{carried} of {} operations are not understood and run as they are written", known + carried),
         };
         let save = if *is_saved { "" } else { ", and `save` may refuse it" };

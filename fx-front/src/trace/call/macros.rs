@@ -1,6 +1,6 @@
 //! Calls of macros of the standard library.
 
-use fx_ir::{Arg, Code, Effect, HostOp, Op};
+use fx_ir::{Arg, Code, Effect, HostOp, Op, template::escaped};
 use syn::spanned::Spanned;
 
 use crate::index::Resolved;
@@ -34,7 +34,7 @@ impl Tracer<'_> {
                 self.statement_macro(mac, Ty::Tuple(Vec::new()))
             }
             "cfg" => {
-                let code = Code::pure(format!("::core::cfg!({})", mac.tokens));
+                let code = Code::pure(format!("::core::cfg!({})", escaped(&mac.tokens.to_string())));
                 Ok(self.push(Op::Rust(code), Vec::new(), "cfg", Ty::Rust("bool".to_owned()), mac.span()))
             }
             "matches" => match asks(mac) {

@@ -1,6 +1,6 @@
 //! `Err(..)` that leaves the function: an error that leaves the frozen model.
 
-use fx_ir::{Arg, Code, Effect, Op};
+use fx_ir::{Arg, Code, Effect, Op, template::escaped};
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
@@ -79,7 +79,7 @@ impl Tracer<'_> {
                 let message = self.message(&arguments(&text.mac)?, text.mac.span())?;
                 Ok(hole(args, message.operand()))
             }
-            other => self.closed(other).or_else(|_| {
+            other => self.closed(other).map(|text| escaped(&text)).or_else(|_| {
                 let value = self.expr(other)?;
                 if !is_copy(&value.ty()) && !matches!(value.ty(), Ty::List(inner) if is_copy(&inner)) {
                     return unsupported(other.span(), "an error that holds what is not known");

@@ -1,6 +1,6 @@
 //! Whether opaque code only borrows a variable, so that it can reach it where it is.
 
-use proc_macro2::{TokenStream, TokenTree};
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use quote::ToTokens;
 
 use crate::trace::opaque::capture::{is_colon, is_dot, is_member, is_punct};
@@ -26,6 +26,48 @@ pub(in crate::trace) fn only_looks_into(expr: &syn::Expr, name: &str) -> bool {
         _ => true,
     })
 }
+
+/// What a variable that stands for an option of a tensor is in the user's code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::trace) enum HeldOption {
+    /// `&Option<Tensor>`.
+    BehindReference,
+    /// `Option<&Tensor>`.
+    OfReference,
+}
+
+/// What the variable is, an option that the code does not own, as the methods that the code calls on it tell: `as_ref` has a use
+/// behind a reference alone, and nothing is moved out there. Where the code only asks whether there is something in it, and
+/// what, both are the same.
+pub(in crate::trace) fn held_option(expr: &syn::Expr, name: &str) -> Option<HeldOption> {
+    let all_are = |is_one: &dyn Fn(&[TokenTree], usize) -> bool| {
+        every_token(expr.to_token_stream(), &|all, at| match &all[at] {
+            TokenTree::Ident(ident) if ident == name && is_variable(all, at) => is_one(all, at),
+            _ => true,
+        })
+    };
+    let calls = |all: &[TokenTree], at: usize, methods: &[&str]| match (all.get(at + 1), all.get(at + 2)) {
+        (Some(dot), Some(TokenTree::Ident(method))) => is_dot(dot) && methods.iter().any(|one| method == one),
+        _ => false,
+    };
+    let is_matched = |all: &[TokenTree], at: usize| {
+        let is_behind = at > 0
+            && (is_punct(&all[at - 1], '=') || matches!(&all[at - 1], TokenTree::Ident(word) if word == "match"));
+        is_behind && matches!(all.get(at + 1), Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Brace)
+    };
+    let is_called = |methods: &[&str]| !all_are(&|all, at| !calls(all, at, methods));
+    let is_asked = |all: &[TokenTree], at: usize| is_matched(all, at) || calls(all, at, &["is_some", "is_none"]);
+    match (is_called(&["as_ref"]), is_called(&TAKING)) {
+        (true, false) => Some(HeldOption::BehindReference),
+        (false, true) => Some(HeldOption::OfReference),
+        (false, false) if all_are(&is_asked) => Some(HeldOption::BehindReference),
+        _ => None,
+    }
+}
+
+/// Methods of an option that take it.
+const TAKING: [&str; 9] =
+    ["unwrap", "expect", "map", "map_or", "map_or_else", "and_then", "unwrap_or", "unwrap_or_else", "is_some_and"];
 
 /// Returns whether `holds` is so of every token, which it gets as a position among those beside it.
 fn every_token(tokens: TokenStream, holds: &dyn Fn(&[TokenTree], usize) -> bool) -> bool {
@@ -55,7 +97,7 @@ fn is_borrow(all: &[TokenTree], at: usize, takes: &dyn Fn(&str) -> bool) -> bool
 /// Whether a `&` behind it is an operator between two values.
 fn ends_operand(token: &TokenTree) -> bool {
     match token {
-        TokenTree::Group(group) => group.delimiter() != proc_macro2::Delimiter::Brace,
+        TokenTree::Group(group) => group.delimiter() != Delimiter::Brace,
         TokenTree::Literal(_) => true,
         TokenTree::Punct(punct) => matches!(punct.as_char(), '?' | '&'),
         TokenTree::Ident(ident) => syn::parse_str::<syn::Ident>(&ident.to_string()).is_ok() || ident == "self",
@@ -65,6 +107,22 @@ fn ends_operand(token: &TokenTree) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn options_are_told_by_what_the_code_calls_on_them() {
+        let held = |text: &str| held_option(&syn::parse_str(text).unwrap(), "w");
+        let behind = [
+            "f(w.as_ref().unwrap())",
+            "w.as_ref().map(|v| v.abs())",
+            "if let Some(v) = w { f(v) }",
+            "match w { Some(v) => f(v), None => g() }",
+            "println!(\"{}\", w.is_some())",
+        ];
+        assert!(behind.iter().all(|text| held(text) == Some(HeldOption::BehindReference)));
+        assert_eq!(held("f(w.unwrap(), w.is_some())"), Some(HeldOption::OfReference));
+        let unknown = ["f(w)", "if let Some(v) = w { f(w) }", "x.w.as_ref() + w", "f(w.as_ref(), w.map(g))"];
+        assert!(unknown.iter().all(|text| held(text).is_none()));
+    }
 
     #[test]
     fn what_is_behind_a_borrow_or_before_a_method_is_borrowed() {

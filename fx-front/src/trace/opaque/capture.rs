@@ -166,7 +166,7 @@ impl VisitMut for Explicit {
 }
 
 /// Whether a path begins there.
-fn is_path(all: &[TokenTree], at: usize) -> bool {
+pub(in crate::trace) fn is_path(all: &[TokenTree], at: usize) -> bool {
     all.get(at + 1).is_some_and(is_colon) && all.get(at + 2).is_some_and(is_colon)
 }
 

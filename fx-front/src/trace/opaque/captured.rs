@@ -2,17 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use fx_ir::{Arg, CodeForm, CodeScope, CodeVariable, Effect, HostOp, Op};
+use fx_ir::{Arg, CodeForm, CodeScope, CodeVariable, Op, template::escaped};
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 use syn::visit_mut::VisitMut;
 
-use crate::syntax::{begins_with_block, bound_names, effects, lifetimes::ElideLifetimes, written_types::typed_params};
+use crate::syntax::{begins_with_block, bound_names, effects, lifetimes::ElideLifetimes};
 use crate::trace::types::ty::is_copy;
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Val,
-    entry::signature::holds_reference,
     opaque::{
         borrowed::only_borrows,
         capture::{Capture, Mention},
@@ -22,7 +21,6 @@ use crate::trace::{
         template::{WritingCode, hole},
     },
     tensor::operator_trait::is_operator_method,
-    tracer::application,
     unsupported,
 };
 
@@ -72,6 +70,7 @@ impl Tracer<'_> {
         let mut capture = Capture::default();
         let owner = self.function().owner.as_ref().map(ToTokens::to_token_stream);
         let tokens = capture.rewrite(expr, owner, &|name| match self.env.read(name) {
+            Some(value) if self.held_option_of(value, (expr, name), &writes).is_some() => Mention::Variable,
             Some(value) if is_place(value) && !self.is_converted(value) => Mention::Place,
             Some(value) if self.is_borrowed(value, (expr, name), &inner, &writes) => Mention::Place,
             Some(_) => Mention::Variable,
@@ -85,14 +84,9 @@ impl Tracer<'_> {
             if !writes.is_empty() && self.is_overwritten(&value) {
                 return unsupported(span, "code that keeps a reference to what an iteration chooses");
             }
-            let mut spelled = hole(&mut args, self.exact_operand(&value, span)?);
-            if self.is_bound_reference(&value) {
-                spelled = format!("{{ let typed: &::fx_runtime::Tensor = {spelled}; typed }}");
-            }
-            let borrow = if !writes.contains(name) && looks_behind(expr, name, &value) { "&" } else { "" };
-            scope.variables.push(CodeVariable::mutable(name, format!("{borrow}{spelled}")));
+            scope.variables.push(self.variable_of((&value, name), expr, &writes, &mut args)?);
         }
-        let mut code = tokens.to_string();
+        let mut code = escaped(&tokens.to_string());
         let of = Captured { expr, capture: &capture, inner: &inner, writes: &writes };
         let mut holds = self.capture_places(&of, (&mut code, &mut scope), &mut args)?;
         holds |= self.capture_receiver(expr, &capture, &mut scope, &mut args)?;
@@ -108,6 +102,26 @@ impl Tracer<'_> {
         let writing = (!written.is_empty()).then(|| WritingCode { code: code.clone(), written, failing });
         let template = writing.as_ref().map_or(code, |writing| writing.template(None));
         Ok(OpaqueCode { template, form, args, writing, holds })
+    }
+
+    /// The variable that the code has for one of the user's.
+    fn variable_of(
+        &mut self,
+        (value, name): (&Val, &str),
+        expr: &syn::Expr,
+        writes: &[String],
+        args: &mut Vec<Arg>,
+    ) -> Result<CodeVariable> {
+        if let Some(held) = self.held_option_of(value, (expr, name), writes) {
+            return self.option_variable((value, name), held, args, expr.span());
+        }
+        let mut spelled = hole(args, self.exact_operand(value, expr.span())?);
+        if self.is_bound_reference(value) {
+            spelled = format!("{{ let typed: &::fx_runtime::Tensor = {spelled}; typed }}");
+        }
+        let is_written = writes.iter().any(|written| written == name);
+        let borrow = if !is_written && looks_behind(expr, name, value) { "&" } else { "" };
+        Ok(CodeVariable::mutable(name, format!("{borrow}{spelled}")))
     }
 
     /// Puts the operands in for what the code reaches where it is; says whether one of them is held for as long as it runs.
@@ -181,22 +195,6 @@ impl Tracer<'_> {
         let is_chosen = self.graph.node(*id).op.is_control_flow() && !self.graph.chooses_among_outer(*id);
         let is_repeated = self.graph.scope_of(*id).is_some_and(|scope| scope != self.graph.body());
         is_repeated && (is_chosen || self.graph.carried(*id).is_some())
-    }
-
-    /// Whether it is a parameter `Option<&Tensor>` of the function that is inlined, of an option that owns the tensor.
-    fn is_lent_option(&self, name: &str, value: &Val) -> bool {
-        let Val::Node(id, Ty::Option(held), RefKind::Ref) = value else { return false };
-        let lends = self.graph.node(*id).op.host().is_some_and(HostOp::yields_loan);
-        if **held != Ty::Tensor || lends || self.is_given(*id) || self.holds_handles(*id) {
-            return false;
-        }
-        let function = self.function();
-        let is_param = typed_params(&function.sig).any(|param| {
-            let is_it = matches!(&*param.pat, syn::Pat::Ident(ident) if ident.ident == name);
-            is_it && matches!(&*param.ty, syn::Type::Path(_)) && holds_reference(&param.ty)
-        });
-        let body = || syn::ExprBlock { attrs: Vec::new(), label: None, block: function.block.clone() };
-        is_param && !bound_names(&body().into()).contains(name)
     }
 
     /// Whether it is a reference to a tensor that a region is handed, which generated code may have behind another one: no
@@ -280,16 +278,9 @@ impl Tracer<'_> {
                 return unsupported(span, format!("code that writes to the field `{name}` of a value"));
             }
             let value = self.field(&receiver, name, span)?;
-            let mut operand = self.operand(&value, span)?;
-            if value.ty() == Ty::Option(Box::new(Ty::Tensor)) {
-                // Generated code may hold the tensor itself or a reference to it. What the code makes may borrow it.
-                if let Some(copy) = self.copy_of(&value.ty(), &operand) {
-                    let (op, args) = application(copy);
-                    let copy = self.host_node_with(Effect::Io, op, args, name, value.ty(), span);
-                    operand = self.operand(&copy, span)?;
-                }
-            }
-            let spelled = hole(args, operand);
+            let is_option = value.ty() == Ty::Option(Box::new(Ty::Tensor));
+            let operand = if is_option { self.option_for_code(&value, name, span) } else { self.operand(&value, span) };
+            let spelled = hole(args, operand?);
             let name = format!("self_{}", name.trim_start_matches("r#"));
             scope.variables.push(CodeVariable::new(name, format!("&{spelled}")));
         }

@@ -1,11 +1,19 @@
 //! Statements, and whole bodies, that are kept as opaque code.
 
 use fx_ir::{Arg, Code, Op};
+use proc_macro2::{TokenStream, TokenTree};
+use quote::ToTokens;
 use syn::spanned::Spanned;
 
+use crate::index::Resolved;
 use crate::syntax::effects::{calls_macro, escape};
+use crate::syntax::targets::each_target;
 use crate::trace::{
-    Result, Tracer, Ty, Unsupported, Val, entry::signature::Signature, place::may_borrow::is_kept, unsupported,
+    Result, Tracer, Ty, Unsupported, Val,
+    entry::signature::Signature,
+    opaque::{capture::is_path, weight::is_of_debug_builds},
+    place::may_borrow::is_kept,
+    unsupported,
 };
 
 impl Tracer<'_> {
@@ -82,11 +90,28 @@ impl Tracer<'_> {
         {
             return unsupported(span, reason);
         }
+        let is_debug = is_of_debug_builds(stmt);
+        if is_debug && !self.is_home() && self.only_observes(&whole) {
+            // It names what its module alone sees. The forward computes the same without it.
+            self.report_opaque(span, "a check of debug builds, left out in another module", self.no_operations());
+            return Ok(Val::Unit);
+        }
         let (code, args) = self.captured(&whole, span)?;
-        let operations = self.operations(&whole, &code.text());
+        let operations = if is_debug { self.no_operations() } else { self.operations(&whole, &code.text()) };
         let code = Code { opaque: Some(reason.to_owned()), ..code };
         self.report_opaque(span, reason, operations);
         Ok(self.push(Op::Rust(code), args, "opaque", Ty::Tuple(Vec::new()), span))
+    }
+
+    /// Whether the code writes to nothing, as far as names tell, states nothing that must hold, and calls nothing of the crate,
+    /// which might.
+    fn only_observes(&self, code: &syn::Expr) -> bool {
+        let writes = |call: &syn::ExprMethodCall| self.mutates(call) || call.method.to_string().ends_with('_');
+        let mut looks = true;
+        each_target(code, &writes, &mut |_| looks = false);
+        let is_foreign = |head: &str| matches!(self.index.resolve(self.module(), head), Resolved::External(_));
+        let is_own = |name: &str| self.index.fns.iter().any(|function| function.sig.ident == name);
+        looks && !panics(code) && !calls_any(code.to_token_stream(), &is_own, &is_foreign)
     }
 
     /// A statement under `#[cfg(debug_assertions)]` as one behind `if cfg!(debug_assertions)`; `None` where not all of it
@@ -134,6 +159,26 @@ impl Tracer<'_> {
         self.report_opaque(fault.span, &fault.reason, operations);
         Ok(self.push(Op::Rust(code), args, "opaque", Ty::Tuple(Vec::new()), expr.span()))
     }
+}
+
+/// Whether the code calls a function or a method of such a name, of a type that `is_foreign` does not know.
+fn calls_any(tokens: TokenStream, is_one: &dyn Fn(&str) -> bool, is_foreign: &dyn Fn(&str) -> bool) -> bool {
+    let all: Vec<TokenTree> = tokens.into_iter().collect();
+    all.iter().enumerate().any(|(at, token)| match token {
+        TokenTree::Group(group) => calls_any(group.stream(), is_one, is_foreign),
+        TokenTree::Ident(name) if matches!(all.get(at + 1), Some(TokenTree::Group(_))) => {
+            let head = if at > 2 && is_path(&all, at - 3) { Some(all[at - 3].to_string()) } else { None };
+            is_one(&name.to_string()) && !head.is_some_and(|head| is_foreign(&head))
+        }
+        _ => false,
+    })
+}
+
+/// Whether the code calls a macro that panics.
+fn panics(code: &syn::Expr) -> bool {
+    const PANICKING: [&str; 7] = ["assert", "assert_eq", "assert_ne", "panic", "unreachable", "todo", "unimplemented"];
+    let names = PANICKING.iter().flat_map(|name| [(*name).to_owned(), format!("debug_{name}")]).collect();
+    calls_macro(code, &names).is_some()
 }
 
 /// The expression as a block that lets go of its value, which may be a reference into what is only borrowed to it.

@@ -2,14 +2,17 @@
 //!
 //! A call of `self.stage.forward(xs)` is as heavy as the body of that `forward`, and a chain of layers as what its
 //! constructor adds, so that a share of operations says how much of a model's work is understood. Types are read off
-//! declarations; of a call whose receiver's type is not known the call alone counts.
+//! declarations; of a call whose receiver's type is not known the call alone counts. What stands under
+//! `#[cfg(debug_assertions)]` is no work of the model's, and not counted.
 
 use std::collections::BTreeMap;
 
 use quote::ToTokens;
 use syn::visit::{self, Visit};
+use syn::visit_mut::VisitMut;
 
 use crate::builder::{self, Layer};
+use crate::cfg;
 use crate::index::{Index, Name, Resolved, Ty};
 use crate::pattern::bound;
 use crate::syntax::{path_text, peeled};
@@ -43,7 +46,9 @@ impl Operations {
         match &self.below {
             Below::Expr(expr, types) => {
                 weight.types.extend(types.clone());
-                weight.visit_expr(expr);
+                let mut expr = expr.clone();
+                cfg::StripDebug.visit_expr_mut(&mut expr);
+                weight.visit_expr(&expr);
                 self.own + weight.below
             }
             Below::Function(function) => of_function(index, *function, &[]),
@@ -57,7 +62,8 @@ impl Tracer<'_> {
     /// The operations of code whose text is known.
     pub(in crate::trace) fn operations(&self, expr: &syn::Expr, text: &str) -> Operations {
         let types = self.env.all().map(|(name, value)| (name.to_owned(), held(value.ty()))).collect();
-        self.counted(text.matches('(').count().max(1), Below::Expr(Box::new(expr.clone()), types))
+        let calls = calls_of(text).saturating_sub(calls_of_debug_builds(expr));
+        self.counted(calls.max(1), Below::Expr(Box::new(expr.clone()), types))
     }
 
     /// The operations of a function's body.
@@ -68,6 +74,11 @@ impl Tracer<'_> {
     /// The operations of a chain of layers; one where they are not known.
     pub(in crate::trace) fn operations_of_chain(&self, layers: Option<Vec<Layer>>) -> Operations {
         self.counted(1, layers.map_or(Below::Nothing, Below::Chain))
+    }
+
+    /// The operations of code that is there in debug builds alone: none of the model's.
+    pub(in crate::trace) fn no_operations(&self) -> Operations {
+        self.counted(0, Below::Nothing)
     }
 
     /// A single operation.
@@ -81,6 +92,24 @@ impl Tracer<'_> {
     }
 }
 
+/// The calls in a text of Rust, by their parentheses.
+fn calls_of(text: &str) -> usize {
+    text.matches('(').count()
+}
+
+/// The calls in the statements of the code that are there in debug builds alone.
+fn calls_of_debug_builds(expr: &syn::Expr) -> usize {
+    let calls = |expr: &syn::Expr| calls_of(&expr.to_token_stream().to_string());
+    let mut others = expr.clone();
+    cfg::StripDebug.visit_expr_mut(&mut others);
+    calls(expr).saturating_sub(calls(&others))
+}
+
+/// Whether the statement is there in debug builds alone.
+pub(in crate::trace) fn is_of_debug_builds(stmt: &syn::Stmt) -> bool {
+    cfg::attributes(&mut stmt.clone()).is_some_and(|attrs| cfg::is_debug_only(attrs))
+}
+
 /// The operations of a function's body; one within itself.
 fn of_function(index: &Index, function: usize, within: &[usize]) -> usize {
     if within.contains(&function) {
@@ -88,7 +117,9 @@ fn of_function(index: &Index, function: usize, within: &[usize]) -> usize {
     }
     index.operations_of(function, || {
         let mut weight = Weight::within(index, function, [within, &[function]].concat());
-        weight.visit_block(&index.fns[function].block);
+        let mut block = index.fns[function].block.clone();
+        cfg::StripDebug.visit_block_mut(&mut block);
+        weight.visit_block(&block);
         (weight.calls + weight.below).max(1)
     })
 }
