@@ -118,8 +118,8 @@ iterator_methods! {
     Peekable peekable Adapt Nothing Other;
     Cycle cycle Adapt Nothing Other;
     ByRef by_ref Adapt Nothing Other;
-    Copied copied Adapt Nothing Other;
-    Cloned cloned Adapt Nothing Other;
+    Copied copied Adapt Nothing Body;
+    Cloned cloned Adapt Nothing Body;
 
     Sum sum Consume Nothing Other;
     Product product Consume Nothing Other;
@@ -144,6 +144,11 @@ impl IteratorMethod {
             self,
             M::Rev | M::Skip | M::Take | M::StepBy | M::Filter | M::Inspect | M::TakeWhile | M::SkipWhile | M::ByRef
         )
+    }
+
+    /// Returns whether the adaptor yields copies of what the elements refer to.
+    pub(crate) fn copies_elements(self) -> bool {
+        matches!(self, IteratorMethod::Copied | IteratorMethod::Cloned)
     }
 
     /// Returns whether it takes a closure.

@@ -2,12 +2,13 @@
 //!
 //! A closure is called on the element, whose name nothing in the loop has, so that what the closure names stays its own.
 
-use proc_macro2::Span;
+use proc_macro2::{Ident, Span};
 use syn::{Block, Expr, ExprForLoop, parse_quote_spanned, spanned::Spanned};
 
 use crate::syntax::iterator_method::{Form, IteratorMethod};
 use crate::syntax::{self, bound_names, count_of};
 use crate::trace::desugar::closure_form::is_plain_closure;
+use crate::trace::types::ty::is_copy;
 use crate::trace::{
     Ty,
     desugar::{Surroundings, iterator_chain::is_chain, jumps},
@@ -27,7 +28,7 @@ pub(in crate::trace) fn without_adaptor(each: &ExprForLoop, around: &mut dyn Sur
     }
     let Expr::MethodCall(call) = &*each.expr else { return None };
     let (span, over) = (call.method.span(), &*call.receiver);
-    if let Some(swapped) = mapped_last(each) {
+    if let Some(swapped) = mapped_last(each).or_else(|| copied_last(each, around)) {
         return Some(Plain::Loop(swapped));
     }
     let plain = match (IteratorMethod::of(&call.method)?, call.args.first()) {
@@ -38,6 +39,11 @@ pub(in crate::trace) fn without_adaptor(each: &ExprForLoop, around: &mut dyn Sur
             parse_quote_spanned!(span=> for #item in #over #body)
         }
         (IteratorMethod::Flatten, None) => flattened(over, each, around)?,
+        (method, None) if method.copies_elements() => {
+            let (item, pat, stmts) = (around.new_name("item", span), &each.pat, &each.body.stmts);
+            let copy = copy_of(over, &item, around);
+            parse_quote_spanned!(span=> for #item in #over { let #pat = #copy; #(#stmts)* })
+        }
         (IteratorMethod::Chain, Some(other)) if !jumps::jumps(&each.body) => {
             let (pat, body) = (&each.pat, &each.body);
             let both = parse_quote_spanned!(span=> { for #pat in #over #body for #pat in #other #body });
@@ -149,6 +155,60 @@ fn mapped_last(each: &ExprForLoop) -> Option<ExprForLoop> {
     }
 }
 
+/// What `copied` or `cloned` yields for an element of the iterator in front of it.
+fn copy_of(over: &Expr, item: &Ident, around: &mut dyn Surroundings) -> Expr {
+    match around.element_ty(over) {
+        Some(ty) if ty == Ty::Tensor || is_copy(&ty) => parse_quote_spanned!(item.span()=> *#item),
+        _ => parse_quote_spanned!(item.span()=> #item.clone()),
+    }
+}
+
+/// The loop over `xs.copied()` with further adaptors behind it as one that copies in each iteration: `xs.copied().rev()` is
+/// `xs.rev().copied()`, and of `xs.copied().enumerate()` and `xs.copied().zip(ys)` one part of an element is copied.
+fn copied_last(each: &ExprForLoop, around: &mut dyn Surroundings) -> Option<ExprForLoop> {
+    let Expr::MethodCall(outer) = &*each.expr else { return None };
+    let (span, method, args) = (outer.method.span(), &outer.method, &outer.args);
+    let (pat, stmts) = (&each.pat, &each.body.stmts);
+    match (IteratorMethod::of(method)?, &**pat) {
+        (IteratorMethod::Zip, syn::Pat::Tuple(pair)) if pair.elems.len() == 2 && args.len() == 1 => {
+            let (one, other) = (copied(&outer.receiver), copied(&args[0]));
+            if one.is_none() && other.is_none() {
+                return None;
+            }
+            let mut lines: Vec<syn::Stmt> = Vec::new();
+            let mut side = |whole: &Expr, copied: Option<&syn::ExprMethodCall>, pat: &syn::Pat| -> (Expr, syn::Pat) {
+                let Some(call) = copied else { return (whole.clone(), pat.clone()) };
+                let item = around.new_name("item", span);
+                let copy = copy_of(&call.receiver, &item, around);
+                lines.push(parse_quote_spanned!(span=> let #pat = #copy;));
+                ((*call.receiver).clone(), parse_quote_spanned!(span=> #item))
+            };
+            let (over, first) = side(&outer.receiver, one, &pair.elems[0]);
+            let (with, second) = side(&args[0], other, &pair.elems[1]);
+            Some(parse_quote_spanned!(span=> for (#first, #second) in #over.#method(#with) { #(#lines)* #(#stmts)* }))
+        }
+        (IteratorMethod::Enumerate, syn::Pat::Tuple(pair)) if pair.elems.len() == 2 => {
+            let over = &copied(&outer.receiver)?.receiver;
+            let (number, pat, item) = (&pair.elems[0], &pair.elems[1], around.new_name("item", span));
+            let copy = copy_of(over, &item, around);
+            Some(parse_quote_spanned!(span=> for (#number, #item) in #over.#method() { let #pat = #copy; #(#stmts)* }))
+        }
+        (IteratorMethod::Rev | IteratorMethod::Skip | IteratorMethod::Take | IteratorMethod::StepBy, pat) => {
+            let copied = copied(&outer.receiver)?;
+            let (over, copies) = (&copied.receiver, &copied.method);
+            Some(parse_quote_spanned!(span=> for #pat in #over.#method(#args).#copies() { #(#stmts)* }))
+        }
+        _ => None,
+    }
+}
+
+/// The call of `copied` or `cloned` that the expression is.
+fn copied(expr: &Expr) -> Option<&syn::ExprMethodCall> {
+    let Expr::MethodCall(call) = expr else { return None };
+    let copies = call.args.is_empty() && IteratorMethod::of(&call.method)?.copies_elements();
+    (copies && is_chain(&call.receiver)).then_some(call)
+}
+
 /// A loop in the loop, if nothing of what the closure names is something else to the iterations.
 fn flat_mapped(closure: &syn::ExprClosure, over: &Expr, each: &ExprForLoop) -> Option<ExprForLoop> {
     let (pat, body, inner) = (&each.pat, &each.body, &closure.body);
@@ -168,7 +228,8 @@ fn breaks(body: &Block) -> bool {
 pub(in crate::trace) fn is_adapted(expr: &Expr) -> bool {
     let Expr::MethodCall(call) = expr else { return false };
     let is_picking = |method: IteratorMethod| {
-        method.form() == Form::Body && method.takes_closure() && method != IteratorMethod::Inspect
+        let has_others = method.takes_closure() && method != IteratorMethod::Inspect || method.copies_elements();
+        method.form() == Form::Body && has_others
     };
     match IteratorMethod::of(&call.method) {
         Some(IteratorMethod::Rev | IteratorMethod::Skip | IteratorMethod::Take) => is_adapted(&call.receiver),

@@ -12,9 +12,14 @@ use quote::{ToTokens, format_ident};
 use syn::{Expr, parse_quote_spanned, spanned::Spanned};
 
 use crate::syntax::integer_literal;
+use crate::trace::types::ty::is_copy;
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Val,
-    desugar::held_iterator::{NTH, iterator_root, root},
+    call::closure_call::handed_on,
+    desugar::{
+        closure_form::is_plain_closure,
+        held_iterator::{NTH, iterator_root, root},
+    },
     place::local_place::LocalPlace,
     unsupported,
 };
@@ -65,7 +70,14 @@ impl Tracer<'_> {
                 None => self.source(&call.receiver, sources)?,
             },
             ("skip" | "take", [count]) if integer_literal(count).is_none() => None,
-            ("enumerate" | "rev", []) | ("skip" | "take" | "zip", [_]) => self.chain_of(&call.receiver, sources)?,
+            ("enumerate" | "rev" | "copied" | "cloned", []) | ("skip" | "take" | "zip", [_]) => {
+                self.chain_of(&call.receiver, sources)?
+            }
+            ("map", [Expr::Closure(closure)])
+                if is_plain_closure(closure, 1) && self.writes(&closure.body).is_empty() =>
+            {
+                self.chain_of(&call.receiver, sources)?
+            }
             _ => None,
         };
         let Some(receiver) = inner else { return Ok(None) };
@@ -79,7 +91,19 @@ impl Tracer<'_> {
             };
             *other = list;
         }
+        if let Some(Expr::Closure(closure)) = call.args.first_mut() {
+            *closure = self.named_closure(closure, sources);
+        }
         Ok(Some(Expr::MethodCall(call)))
+    }
+
+    /// A closure that calls this one by a name: it sees the variables of the place where it is written, wherever the
+    /// iterator is asked.
+    fn named_closure(&mut self, closure: &syn::ExprClosure, sources: &mut Sources) -> syn::ExprClosure {
+        let span = closure.span();
+        let name = self.fresh_name("closure", span);
+        sources.push((name.to_string(), handed_on(self.closure(closure))));
+        parse_quote_spanned!(span=> |fx_item| #name(fx_item))
     }
 
     /// What is left of the iterator that is held there.
@@ -204,6 +228,19 @@ impl Tracer<'_> {
                 let inner = self.element_after(chain, &call.receiver, at.clone(), span)?;
                 paired(at, inner, span)
             }
+            ("copied" | "cloned", ..) => {
+                let inner = self.element_after(chain, &call.receiver, at, span)?;
+                copied(inner).map_or_else(|| unsupported(span, "`next` of an iterator that clones"), Ok)
+            }
+            ("map", ..) => {
+                let (inner, option) =
+                    (self.element_after(chain, &call.receiver, at, span)?, self.fresh_name("next", span));
+                let (map, args) = (&call.method, &call.args);
+                let mapped: Expr = parse_quote_spanned!(span=> #option.#map(#args));
+                let option = (option.to_string(), inner);
+                let variables: Sources = chain.sources.iter().cloned().chain([option]).collect();
+                self.with_variables(&variables, |tracer| tracer.expr(&mapped))
+            }
             ("rev", ..) => {
                 let at = self.number_from_behind(chain, &call.receiver, at, span)?;
                 self.element_after(chain, &call.receiver, at, span)
@@ -243,6 +280,23 @@ fn paired(at: Val, option: Val, span: Span) -> Result<Val> {
         Val::Some(inner) => Ok(Val::Some(Box::new(Val::Tuple(vec![at, *inner])))),
         Val::Lit(Arg::None, _) => Ok(nothing()),
         _ => unsupported(span, "`next` of an iterator that counts"),
+    }
+}
+
+/// The option of an element with what it refers to in the element's place; `None` where that is not copied.
+fn copied(option: Val) -> Option<Val> {
+    let is_copied = |ty: &Ty| *ty == Ty::Tensor || is_copy(ty);
+    match option {
+        Val::Some(inner) if is_copied(&inner.ty()) => {
+            let kind = inner.ref_kind().map(RefKind::behind);
+            Some(Val::Some(Box::new(match kind {
+                Some(kind) => inner.with_ref_kind(kind),
+                None => *inner,
+            })))
+        }
+        Val::Node(_, Ty::Option(ref held), kind) if is_copied(held) => Some(option.with_ref_kind(kind.behind())),
+        Val::Lit(Arg::None, _) => Some(option),
+        _ => None,
     }
 }
 

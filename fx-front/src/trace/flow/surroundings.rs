@@ -4,12 +4,15 @@ use proc_macro2::{Ident, Span};
 use quote::ToTokens;
 use syn::Expr;
 
-use crate::trace::{Tracer, Ty, desugar::Surroundings};
+use crate::trace::{Tracer, Ty, Val, desugar::Surroundings};
 
 impl Surroundings for Tracer<'_> {
     fn element_ty(&mut self, over: &Expr) -> Option<Ty> {
         let mark = self.checkpoint();
-        let element = self.iterable(over).map(|(over, _)| over.item);
+        let element = self.iterable(over).map(|(over, items)| match items {
+            Some(items) => common_ty(&items),
+            None => over.item,
+        });
         self.rollback(mark);
         element.ok()
     }
@@ -47,4 +50,10 @@ impl Surroundings for Tracer<'_> {
     fn new_name(&mut self, what: &str, span: Span) -> Ident {
         self.fresh_name(what, span)
     }
+}
+
+/// The type of values that are all of one.
+fn common_ty(values: &[Val]) -> Ty {
+    let first = values.first().map_or(Ty::Unknown, Val::ty);
+    if values.iter().all(|value| value.ty() == first) { first } else { Ty::Unknown }
 }
