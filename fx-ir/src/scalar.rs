@@ -37,17 +37,31 @@ pub fn is_scalar(name: &str) -> bool {
     is_integer(name) || is_float(name) || matches!(name, "bool" | "char")
 }
 
-/// Returns whether it is one of tch's plain enums, a device or a dtype, which are copied and compared like numbers.
+/// Returns whether it is one of tch's plain enums (a device, a dtype, how a loss is reduced), which are copied and compared
+/// like numbers.
 pub fn is_of_tch(spelling: &str) -> bool {
     let homes = ["::tch::", "::fx_runtime::tch::", "::fx_runtime::"];
-    homes.iter().filter_map(|home| spelling.strip_prefix(home)).any(|name| matches!(name, "Device" | "Kind"))
+    let names = ["Device", "Kind", "Reduction"];
+    homes.iter().filter_map(|home| spelling.strip_prefix(home)).any(|name| names.contains(&name))
 }
 
 /// Whether it is the spelling of a type that is made of primitive types, text and tch's names alone. None holds a
 /// tensor.
 pub fn is_plain(spelling: &str) -> bool {
-    const OTHERS: [&str; 11] =
-        ["integer", "float", "str", "String", "Kind", "Device", "Scalar", "Option", "Vec", "Range", "RangeInclusive"];
+    const OTHERS: [&str; 12] = [
+        "integer",
+        "float",
+        "str",
+        "String",
+        "Kind",
+        "Device",
+        "Reduction",
+        "Scalar",
+        "Option",
+        "Vec",
+        "Range",
+        "RangeInclusive",
+    ];
     // Types of the user's begin with `crate`.
     let is_plain = |path: &str| {
         let name = path.rsplit("::").next().unwrap_or(path);

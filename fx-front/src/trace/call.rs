@@ -1,6 +1,7 @@
 //! What a call means: of a function, a method, a closure, a macro, a submodule.
 
 pub(in crate::trace) mod closure_call;
+pub(in crate::trace) mod coercion;
 pub(in crate::trace) mod fn_pointer;
 pub(in crate::trace) mod generic_call;
 pub(in crate::trace) mod inline;
@@ -14,3 +15,4 @@ pub(in crate::trace) mod parameters;
 pub(in crate::trace) mod path_call;
 pub(in crate::trace) mod submodule_call;
 pub(in crate::trace) mod tensor_call;
+pub(in crate::trace) mod trait_call;

@@ -12,7 +12,7 @@ use crate::trace::{
     OnError, RefKind, Result, Tracer, Ty, Val,
     asked::{Asked, base},
     desugar::result_chain::with_question_inside,
-    tensor::{const_fold, operator},
+    tensor::{const_fold, op_type::enum_of_tch, operator},
     unsupported,
 };
 
@@ -70,7 +70,7 @@ impl Tracer<'_> {
             syn::Expr::Reference(inner) => self.mut_ref(inner),
             syn::Expr::Unary(unary) => {
                 let value = self.expr(base(&unary.expr))?;
-                let is_own = matches!(value, Val::Node(_, Ty::Struct(_), RefKind::Value));
+                let is_own = value.ref_kind() == Some(RefKind::Value) && self.derefs(&value.ty());
                 let behind = match unary.op {
                     syn::UnOp::Deref(_) if is_own => self.dereferenced(&value, unary.span()),
                     _ => None,
@@ -165,9 +165,11 @@ impl Tracer<'_> {
                 return Ok(Val::Lit(Arg::None, Ty::Option(Box::new(Ty::Unknown))));
             }
         }
-        if let Resolved::External(full) = self.index.resolve(self.module(), &path_text(&path.path))
-            && let Some(known) = const_fold::constant(&full)
-        {
+        let external = match self.index.resolve(self.module(), &path_text(&path.path)) {
+            Resolved::External(full) => full,
+            Resolved::Item(..) => String::new(),
+        };
+        if let Some(known) = const_fold::constant(&external) {
             return Ok(known);
         }
         let text = match self.qualified(&path.path) {
@@ -178,7 +180,7 @@ impl Tracer<'_> {
             let ty = none_of(&path.path).map(|ty| self.index.ty(self.module(), self.function().owner.as_ref(), ty));
             return Ok(Val::Lit(Arg::None, Ty::Option(Box::new(ty.unwrap_or(Ty::Unknown)))));
         }
-        let ty = self.enum_of(&path_text(&path.path)).map(|(ty, _)| ty);
+        let ty = self.enum_of(&path_text(&path.path)).map(|(ty, _)| ty).or_else(|| enum_of_tch(&external));
         Ok(Val::Lit(Arg::Path(text), ty.unwrap_or_else(|| self.item_ty(&path.path))))
     }
 

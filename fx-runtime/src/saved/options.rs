@@ -1,6 +1,6 @@
-//! What tensors are made with, as text: devices by PyTorch's names, dtypes by tch's.
+//! What tensors are made with, as text: devices by PyTorch's names, dtypes and reductions by tch's.
 
-use tch::{Device, Kind};
+use tch::{Device, Kind, Reduction};
 
 use super::{Loader, Saver, State};
 use crate::{Error, Result};
@@ -63,5 +63,20 @@ impl State for Kind {
         let name: String = from.noted("")?;
         let found = KINDS.into_iter().find(|kind| format!("{kind:?}") == name);
         found.ok_or_else(|| Error::Refused(format!("`{name}` is no dtype")))
+    }
+}
+
+impl State for Reduction {
+    fn save(&self, to: &mut Saver) -> Result<()> {
+        to.note("", &format!("{self:?}"));
+        Ok(())
+    }
+
+    fn load(from: &mut Loader) -> Result<Self> {
+        let name: String = from.noted("")?;
+        let mut known = [Reduction::None, Reduction::Mean, Reduction::Sum].into_iter();
+        let other = || name.strip_prefix("Other(")?.strip_suffix(')')?.parse().ok().map(Reduction::Other);
+        let found = known.find(|one| format!("{one:?}") == name).or_else(other);
+        found.ok_or_else(|| Error::Refused(format!("`{name}` is no reduction")))
     }
 }

@@ -197,7 +197,9 @@ impl Tracer<'_> {
         errors: OnError,
     ) -> Result<Val> {
         let name = call.method.to_string();
-        if matches!(name.as_str(), "as_ref" | "borrow") {
+        let ty = receiver.ty();
+        let is_own = self.index.method(&ty, &name).is_some() || self.derefs(&ty) && !self.is_module(&ty);
+        if matches!(name.as_str(), "as_ref" | "borrow") && !is_own {
             return Ok(receiver);
         }
         let Some(id) = self.index.method(&receiver.ty(), &name) else {
@@ -320,7 +322,7 @@ impl Tracer<'_> {
 
     /// What the value derefs to; `None` where its type has no `Deref`.
     pub(in crate::trace) fn dereferenced(&mut self, value: &Val, span: Span) -> Option<Result<Val>> {
-        let method = self.index.method(&value.ty(), "deref").filter(|_| matches!(value.ty(), Ty::Struct(_)))?;
+        let method = self.index.method(&value.ty(), "deref").filter(|_| self.derefs(&value.ty()))?;
         Some(self.inline(method, Some(value.clone()), Vec::new(), span))
     }
 

@@ -64,7 +64,7 @@ impl Tracer<'_> {
                 return Ok(receiver);
             }
             Ty::Struct(_) => return self.struct_method(receiver, call, errors),
-            ty @ Ty::Rust(_) if self.index.method(&ty, &name).is_some() || self.is_module_of_crate(&ty, &name) => {
+            ty @ Ty::Rust(_) if self.has_method(&ty, &name) || self.is_module_of_crate(&ty, &name) => {
                 return self.struct_method(receiver, call, errors);
             }
             Ty::Rust(_)

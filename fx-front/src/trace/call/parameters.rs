@@ -39,6 +39,8 @@ impl Tracer<'_> {
                 continue;
             }
             let ty = self.index.ty(&callee.module, callee.owner.as_ref(), &param.ty);
+            let is_tensor = ty == Ty::Tensor && matches!(&*param.ty, syn::Type::Reference(_));
+            let value = if is_tensor { self.as_tensor(value, span)? } else { value };
             let value = match value {
                 Val::Node(id, Ty::Unknown, form) => {
                     self.of_known_type(value, &ty)?;

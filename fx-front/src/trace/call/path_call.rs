@@ -54,6 +54,9 @@ impl Tracer<'_> {
         if let Some(literal) = self.tuple_struct(path, text, call) {
             return self.structure(&literal);
         }
+        if let Some(id) = self.function_of_trait(call) {
+            return self.call_fn(id, call, errors);
+        }
         if let Some((owner, name)) = self.enum_of(text) {
             let values = self.all(&call.args)?;
             return self.variant_made((owner, name), path, call, values);
@@ -70,7 +73,12 @@ impl Tracer<'_> {
             _ => syn::parse_str::<syn::Type>(head).ok().map(|ty| self.index.ty(self.module(), None, &ty)),
         };
         match owner {
-            Some(Ty::Tensor) => self.tensor_function(name, call),
+            Some(Ty::Tensor) => {
+                match self.index.method(&Ty::Tensor, name).filter(|_| OpId::of_method(name).is_none()) {
+                    Some(id) => self.call_fn(id, call, errors),
+                    None => self.tensor_function(name, call),
+                }
+            }
             Some(ty @ (Ty::Struct(_) | Ty::Rust(_))) => match self.index.method(&ty, name) {
                 Some(id) => self.call_fn(id, call, errors),
                 None => self.foreign_call(path, call),

@@ -93,8 +93,9 @@ impl Tracer<'_> {
             let Some(arg) = receiver.arg() else { return unsupported(span, "a tensor of this form") };
             args.push(arg);
         }
-        for expr in exprs {
+        for (expr, param) in exprs.iter().zip(entry.params) {
             let value = self.expr(expr)?;
+            let value = if param.kind == catalog::Kind::Tensor { self.as_tensor(value, expr.span())? } else { value };
             if value.ty() == Ty::Unknown && value.node().is_some() {
                 return unsupported(expr.span(), format!("an argument of `{name}` of a type that is not known"));
             }

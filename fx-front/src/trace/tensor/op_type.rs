@@ -1,6 +1,6 @@
 //! The types of what ops yield, and of what a tensor says of itself.
 
-use fx_ir::catalog;
+use fx_ir::{catalog, scalar::is_of_tch};
 
 use crate::trace::Ty;
 
@@ -24,6 +24,17 @@ pub(in crate::trace) fn host_type(name: &str) -> Option<Ty> {
         "int64_value" => int(),
         _ => return None,
     })
+}
+
+/// The type of a value of one of tch's plain enums, by its full path: `tch::Kind::Float`.
+pub(in crate::trace) fn enum_of_tch(path: &str) -> Option<Ty> {
+    let (owner, variant) = path.trim_start_matches("::").rsplit_once("::")?;
+    let home = match owner.rsplit_once("::")?.1 {
+        "Reduction" => "::fx_runtime::tch::Reduction".to_owned(),
+        name => format!("::fx_runtime::{name}"),
+    };
+    let holds = matches!(variant, "Cuda" | "Other") || variant.starts_with(char::is_lowercase);
+    (is_of_tch(&format!("::{owner}")) && !holds).then_some(Ty::Rust(home))
 }
 
 pub(in crate::trace) fn result_type(entry: &catalog::Entry) -> Ty {
