@@ -4,6 +4,7 @@ use fx_ir::{Binding, CodeForm, HostOp, NodeId, Op, RegionId, Type};
 
 use super::{
     holder::Holder,
+    plan::held::outlives,
     value::Value,
     writer::{Phase, Writer},
 };
@@ -40,24 +41,13 @@ impl Writer<'_, '_> {
                 continue;
             };
             let Some(place) = self.field(region, &stored.field) else { return };
-            if self.outlives(*id, region) {
+            if outlives(self.graph(), *id, region) {
                 self.unprintable(self.graph().node(*id), "a part of the model that is lent for longer than it is held");
             }
             let name = self.names.fresh(&stored.field);
             self.line(format!("let mut {name} = {}.lock();", place.text));
             self.set(*id, Value::owned(format!("(*{name})")));
         }
-    }
-
-    /// Whether a reference to the value leaves the region, at whose end it is let go of.
-    fn outlives(&self, id: NodeId, region: RegionId) -> bool {
-        let graph = self.graph();
-        let leaves = |user: &NodeId| match &graph.node(*user).op {
-            Op::Yield => true,
-            Op::Host(host) => matches!(host.op, HostOp::Mutate(_) | HostOp::Assign),
-            _ => false,
-        };
-        region != graph.body() && graph.users(id).iter().any(leaves)
     }
 
     fn is_mine(&self, id: NodeId) -> bool {

@@ -5,6 +5,8 @@
 //! call-time nodes of the scope read, and for each inner decision a `Vec` or an enum of inner structs. Of an inner scope
 //! with one field the struct is left out: where it would stand, the field stands by itself.
 
+pub(super) mod held;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use fx_ir::{AliasAnalysis, Arg, Binding, Bindings, Graph, NodeId, NodeSet, Op, Pattern, RegionId};
@@ -223,15 +225,8 @@ impl Planner<'_> {
             return;
         }
         let node = self.graph.node(id);
-        let holder = if self.is_constant(id) { Some(Holder::Constant) } else { Holder::of(node, self.names_of) };
-        match holder {
-            // The number of an iteration is known to `freeze` alone, even where the range is written out.
-            Some(kind)
-                if self.bindings.get(id) == Binding::Freeze
-                    || kind == Holder::Constant
-                    || node.op == Op::Placeholder
-                    || self.is_from_control_flow(id) =>
-            {
+        match self.holder_of(id) {
+            Some(kind) if !self.is_lent_on(id, &kind, scope) => {
                 let scope = self.known_in(id, scope);
                 let label = field_label(self.graph, id);
                 let field = self.claim(id, scope, &label);

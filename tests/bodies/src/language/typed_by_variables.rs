@@ -558,7 +558,6 @@ mod tests {
     understood!(Chosen: 1 of 3);
     understood!(Cast: 28 of 31);
     understood!(ByConstant: 1 of 4);
-    understood!(Current: 6 of 11);
     understood!(HandedOn: 3 of 9);
     understood!(Fallible: 0 of 16);
     understood!(EitherOf: 0 of 12);
