@@ -119,9 +119,14 @@ impl Writer<'_, '_> {
         let Op::Rust(code) = &node.op else { return None };
         let scope = template::lent_by(code, node).filter(|_| self.phase == Phase::Call)?;
         let is_handle = |position: usize| node.args.get(position).is_some_and(is_made_of_handles);
-        let (lines, text) = template::opened(code, scope, &|position| self.input_of_code(node, position), &is_handle)?;
-        for line in lines {
-            self.line(line);
+        let input = |position| self.input_of_code(node, position);
+        let (variables, text) = template::opened(code, scope, &input, &is_handle)?;
+        let branch = self.liveness.left_with(self.graph(), id);
+        for variable in variables {
+            match branch {
+                Some(branch) => self.assign_outlived(branch, &variable),
+                None => self.line(variable.to_string()),
+            }
         }
         Some(Value::owned(text))
     }

@@ -38,8 +38,21 @@ impl Liveness {
         if !is_handle {
             return None;
         }
+        self.outermost(graph, id, &|one| one == id)
+    }
+
+    /// The branch whose value may refer to what opaque code has variables of its own for: it holds what the code was given,
+    /// or what the code yields.
+    pub(super) fn left_with(&self, graph: &Graph, id: NodeId) -> Option<NodeId> {
+        let given: BTreeSet<NodeId> = graph.node(id).inputs().collect();
+        self.outermost(graph, id, &|one| given.contains(&one))
+    }
+
+    /// The outermost branch around the node whose value, as that of all branches in between, may hold a reference to one of
+    /// those values.
+    fn outermost(&self, graph: &Graph, id: NodeId, is_one: &dyn Fn(NodeId) -> bool) -> Option<NodeId> {
         let holds = |owner: &NodeId| {
-            matches!(graph.node(*owner).op, Op::If | Op::Match(_)) && of(&self.borrows, *owner).any(|one| one == id)
+            matches!(graph.node(*owner).op, Op::If | Op::Match(_)) && of(&self.borrows, *owner).any(is_one)
         };
         std::iter::successors(graph.parent(id).filter(holds), |&owner| graph.parent(owner).filter(holds)).last()
     }

@@ -1,6 +1,6 @@
 //! Variables: what a value is bound to, when it is freed, moved or handed on.
 
-use fx_ir::{Arg, Binding, CodeForm, Effect, HostOp, NodeId, Op, RegionId, Type};
+use fx_ir::{Arg, Binding, CodeForm, CodeVariable, Effect, HostOp, NodeId, Op, RegionId, Type};
 
 use super::{
     holder::is_number,
@@ -86,6 +86,14 @@ impl Writer<'_, '_> {
         }
         self.weigh(id, 0);
         self.set(id, Value::variable(name, value.is_ref));
+    }
+
+    /// Gives the variable of opaque code its value; it is declared before the branch.
+    pub(super) fn assign_outlived(&mut self, branch: NodeId, variable: &CodeVariable) {
+        let CodeVariable { name, value, is_mutable } = variable;
+        self.line(format!("{name} = {value};"));
+        let declared = Variable { name: name.clone(), is_mut: *is_mutable }.declared();
+        self.outlived.entry(branch).or_default().push(declared);
     }
 
     /// Declares what arms of the branch give a value, and what its own value refers to.

@@ -19,24 +19,25 @@ pub(super) fn fill(code: &Code, value: &dyn Fn(usize) -> Value) -> String {
     .unwrap_or_else(|| filled(&code.text(), value))
 }
 
-/// The same of a block, taken apart: the statements that declare the variables which are second handles on tensors, by
-/// the position of their argument, and the block without them. `None` where there are none.
+/// The same of a block, taken apart: the variables that are of values of the code's own, by the position of their
+/// argument, and the block without them. `None` where there are none.
 pub(super) fn opened(
     code: &Code,
     scope: &CodeScope,
     value: &dyn Fn(usize) -> Value,
     is_handle: &dyn Fn(usize) -> bool,
-) -> Option<(Vec<String>, String)> {
+) -> Option<(Vec<CodeVariable>, String)> {
     let is_opened = |variable: &CodeVariable| {
         let mut pieces = pieces(&variable.value);
         matches!((pieces.next(), pieces.next()), (Some(Piece::Hole(position)), None) if is_handle(position))
     };
     let (opened, others): (Vec<CodeVariable>, Vec<CodeVariable>) = scope.variables.iter().cloned().partition(is_opened);
-    let lines: Vec<String> = opened.iter().map(|variable| filled(&variable.to_string(), value)).collect();
+    let opened: Vec<CodeVariable> =
+        opened.into_iter().map(|variable| CodeVariable { value: filled(&variable.value, value), ..variable }).collect();
     let is_bare = others.is_empty() && scope.uses.is_empty();
     let rest = CodeScope { uses: scope.uses.clone(), variables: others };
     let rest = fill(&Code { form: CodeForm::Block(rest), ..code.clone() }, value);
-    (!lines.is_empty()).then(|| (lines, if is_bare { format!("{{\n{rest}\n}}") } else { rest }))
+    (!opened.is_empty()).then(|| (opened, if is_bare { format!("{{\n{rest}\n}}") } else { rest }))
 }
 
 fn bound_at_once(scope: &CodeScope, template: &str, value: &dyn Fn(usize) -> Value) -> Option<String> {
