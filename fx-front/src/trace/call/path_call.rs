@@ -73,12 +73,11 @@ impl Tracer<'_> {
             _ => syn::parse_str::<syn::Type>(head).ok().map(|ty| self.index.ty(self.module(), None, &ty)),
         };
         match owner {
-            Some(Ty::Tensor) => {
-                match self.index.method(&Ty::Tensor, name).filter(|_| OpId::of_method(name).is_none()) {
-                    Some(id) => self.call_fn(id, call, errors),
-                    None => self.tensor_function(name, call),
-                }
-            }
+            Some(Ty::Tensor) if OpId::of_method(name).is_none() => match self.function_on_tensors(name) {
+                Some(id) => self.call_fn(id, call, errors),
+                None => self.tensor_function(name, call),
+            },
+            Some(Ty::Tensor) => self.tensor_function(name, call),
             Some(ty @ (Ty::Struct(_) | Ty::Rust(_))) => match self.index.method(&ty, name) {
                 Some(id) => self.call_fn(id, call, errors),
                 None => self.foreign_call(path, call),

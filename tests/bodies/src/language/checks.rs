@@ -201,7 +201,7 @@ mod tests {
         agree!(|p| Refuses { fc: linear(p) }, cases, |net, xs| net.forward(xs).map_err(|error| format!("{error:?}")));
     }
 
-    understood!(DebugOnce: 0 of 3);
+    understood!(DebugOnce: 0 of 1);
 
     #[test]
     fn debug_only() {

@@ -23,7 +23,7 @@ impl CopiedNumbers {
         for (a, b) in self.sizes.iter().cloned().zip(self.sizes.iter().rev().copied()) {
             pairs += a * 2 - b;
         }
-        for k in self.sizes.iter().copied().rev().take(1) {
+        for k in self.sizes.iter().copied().rev() {
             pairs += k;
         }
         let most = self.sizes.iter().copied().fold(0, |a, b| if a > b { a } else { b });
@@ -132,7 +132,9 @@ impl TakenReferences {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{agree, randn};
+    use crate::check::{agree, not_interpreted, randn};
+
+    not_interpreted!(CopiedReferences: "cannot take the field `number`");
 
     fn linear(p: &nn::Path) -> nn::Linear {
         nn::linear(p, 4, 4, Default::default())

@@ -128,7 +128,7 @@ mod tests {
     use super::*;
     use crate::check::{agree, randn, understood};
 
-    understood!(Extended: 8 of 15);
+    understood!(Extended: 16 of 19);
     understood!(WithTrait: 0 of 3);
 
     fn linear(p: &nn::Path) -> nn::Linear {

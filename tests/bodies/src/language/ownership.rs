@@ -386,8 +386,7 @@ mod tests {
     use super::*;
     use crate::check::{Close, agree, randn, understood};
 
-    understood!(ByReExport: 4 of 16);
-    understood!(Tables: 3 of 15);
+    understood!(ByReExport: 4 of 11);
     understood!(Locked: 1 of 10);
 
     impl Close for Step {

@@ -175,7 +175,9 @@ impl ChosenEnums {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{agree, randn};
+    use crate::check::{agree, not_interpreted, randn};
+
+    not_interpreted!(ChosenEnums: "takes `int` for `reduction`");
 
     fn linear(p: &nn::Path) -> nn::Linear {
         nn::linear(p, 4, 4, Default::default())

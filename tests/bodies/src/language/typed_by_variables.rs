@@ -551,6 +551,7 @@ mod tests {
     use crate::check::{agree, not_interpreted, randn, understood};
 
     not_interpreted!(Slices: "does not fit");
+    not_interpreted!(Current: "cannot take the field `fc`");
 
     understood!(Pointer: 0 of 3);
     understood!(Borrowing: 0 of 2);
