@@ -48,7 +48,7 @@ impl Writer<'_, '_> {
             match self.parts_outlived_by(id) {
                 Some(branch) => {
                     self.line(format!("{} = {};", pattern_of(&parts, false), value.text));
-                    let declared = parts.iter().flatten().map(|part| part.declared());
+                    let declared = parts.iter().flatten().map(Variable::declared);
                     self.outlived.entry(branch).or_default().extend(declared);
                 }
                 None => self.line(format!("let {} = {};", pattern_of(&parts, true), value.text)),
