@@ -1,4 +1,5 @@
-//! The layer table: one row a layer, and nothing about a layer anywhere else but what it computes, which the runtime's type says.
+//! The layer table: one row a layer. What a layer computes the runtime's type says, and which plain fields passes on live graphs
+//! read its `layer_fields.rs`.
 //!
 //! `ID = layer(name, constructors)`, then what it has and does. A layer without more is one that nothing is known of.
 // tidy: table

@@ -1,4 +1,4 @@
-//! The passes: each a file with its tests beside it, in the order in which [`Pipeline::inference`] runs them.
+//! The passes: each a file with its tests beside it, and what several of them share. [`Pipeline::inference`] has their order.
 //!
 //! None of them knows a weight. A pass that folds or packs writes freeze-time nodes, Rust calls into the runtime's
 //! `frozen`, which the emitter prints into `freeze`. None of them moves a node past an effect.

@@ -1,6 +1,7 @@
 //! Errors get the node and the user's line, once; and the panicking door of a frozen model.
 
 use std::any::Any;
+use std::error::Error as StdError;
 use std::fmt;
 
 use tch::TchError;
@@ -14,15 +15,46 @@ pub trait At<T> {
     ///
     /// `node` is the name in the graph (`layer1_0_conv1`), `place` the user's lines
     /// (`src/model.rs:31,33`).
-    fn at(self, node: &'static str, place: &'static str) -> Result<T, Error>;
+    fn at(self, node: &'static str, place: &'static str) -> Result<T, LocatedError>;
 }
 
-/// An error of the user's own keeps its message.
+/// An error of the user's own keeps its message. Each operation of generated code calls this, which is compiled once for
+/// each type of result.
 impl<T, E: fmt::Display + 'static> At<T> for Result<T, E> {
-    #[inline]
-    fn at(self, node: &'static str, place: &'static str) -> Result<T, Error> {
+    #[inline(never)]
+    fn at(self, node: &'static str, place: &'static str) -> Result<T, LocatedError> {
         super::clock::ran(node, place);
         self.map_err(|error| failed_at(error, ToString::to_string, node, place))
+    }
+}
+
+/// An error that names its place, as generated code hands it to its `?`: of the size of a pointer, so that the results of
+/// operations stay small.
+pub struct LocatedError(Box<Error>);
+
+impl From<LocatedError> for Error {
+    #[cold]
+    #[inline(never)]
+    fn from(error: LocatedError) -> Error {
+        *error.0
+    }
+}
+
+impl fmt::Debug for LocatedError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+impl fmt::Display for LocatedError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl StdError for LocatedError {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.0.source()
     }
 }
 
@@ -95,7 +127,7 @@ impl<E> ByName for Told<'_, E> {
 
 /// The error, which says that text, as one of ours that names its place.
 #[cold]
-pub fn failed_at<E: 'static>(error: E, text: impl FnOnce(&E) -> String, node: &str, place: &str) -> Error {
+pub fn failed_at<E: 'static>(error: E, text: impl FnOnce(&E) -> String, node: &str, place: &str) -> LocatedError {
     located(ours(error, text), node, place)
 }
 
@@ -111,15 +143,18 @@ fn known(error: &mut dyn Any) -> Option<Error> {
     if let Some(ours) = error.downcast_mut::<Option<Error>>() {
         return ours.take();
     }
+    if let Some(located) = error.downcast_mut::<Option<LocatedError>>() {
+        return located.take().map(Error::from);
+    }
     error.downcast_mut::<Option<TchError>>().and_then(Option::take).map(Error::from)
 }
 
 #[cold]
-fn located(error: Error, node: &str, place: &str) -> Error {
-    match error {
+fn located(error: Error, node: &str, place: &str) -> LocatedError {
+    LocatedError(Box::new(match error {
         Error::At { .. } => error,
         source => Error::At { node: with_positions(node), place: place.to_owned(), source: Box::new(source) },
-    }
+    }))
 }
 
 /// The value, or a panic at the caller's line with the error's message.
@@ -166,7 +201,7 @@ mod tests {
         #[derive(Debug)]
         struct Missing;
         struct Bare;
-        let message = |error: Error| error.to_string();
+        let message = |error: LocatedError| error.to_string();
         let displayed: Result<(), _> = Err("no input");
         assert_eq!(crate::at!(displayed, "x", "a.rs:1").map_err(message), Err("at `x` (a.rs:1): no input".to_owned()));
         let debugged: Result<(), _> = Err(Missing);
@@ -175,13 +210,14 @@ mod tests {
         let text = crate::at!(bare, "x", "a.rs:1").map_err(message).unwrap_err();
         assert!(text.ends_with("::Bare`"), "{text}");
         let ours: Result<(), _> = Err(TchError::Shape("too small".into()));
-        let error = crate::at!(ours, "x", "a.rs:1").unwrap_err();
+        let error = Error::from(crate::at!(ours, "x", "a.rs:1").unwrap_err());
         assert!(matches!(&error, Error::At { source, .. } if !matches!(**source, Error::Refused(_))), "{error}");
     }
 
     #[test]
     #[should_panic(expected = "at `conv1` (src/model.rs:31)")]
     fn panics_with_the_message() {
-        or_panic(Err::<(), _>(TchError::Shape("too small".into())).at("conv1", "src/model.rs:31"));
+        let failed = Err::<(), _>(TchError::Shape("too small".into())).at("conv1", "src/model.rs:31");
+        or_panic(failed.map_err(Error::from));
     }
 }

@@ -1,4 +1,4 @@
-//! Layers that compute nothing: they rename axes or pass on.
+//! Layers that compute nothing: they rename or move axes, or pass on.
 
 use tch::{TchError, Tensor};
 

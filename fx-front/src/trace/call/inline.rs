@@ -101,10 +101,13 @@ impl Tracer<'_> {
         let modules = self.modules_within(receiver.as_ref());
         self.inlined.insert(function);
         self.frames.push(Frame { function, receiver, modules, errors });
+        // What returns in the function returns from it, whatever closure calls it.
+        let closures = std::mem::take(&mut self.closures);
         let told = self.opaque.len();
         let value = self.bind_params(function, args, span).and_then(|()| self.body(&callee.block));
         let value = value.and_then(|value| self.typed(value, function)).map(handed_on);
         let value = value.and_then(|value| self.keeps_types(callee, told).map(|()| value));
+        self.closures = closures;
         self.frames.pop();
         let inner = self.leave_env();
         let left = borrowed.iter().filter_map(|(name, _)| inner.read(name).cloned()).collect();

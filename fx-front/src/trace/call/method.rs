@@ -48,9 +48,12 @@ impl Tracer<'_> {
             Ty::Tensor => return self.tensor_method(receiver, call),
             Ty::Rust(ty) if ty == "bool" && (name == "then" || name == "then_some") => {
                 let branch = option::asked(call)?;
+                let mut variables = vec![(option::FLAG.to_owned(), receiver)];
+                if let Some(value) = option::worked_out(call) {
+                    variables.push((option::VALUE.to_owned(), self.expr(value)?));
+                }
                 self.expects.next = expected;
-                return self
-                    .with_variables(&[(option::FLAG.to_owned(), receiver)], |tracer| tracer.branch(&branch, false));
+                return self.with_variables(&variables, |tracer| tracer.branch(&branch, false));
             }
             ty @ Ty::Leaf(_) => {
                 if let Some(value) = self.layer_method(&receiver, &ty, call, errors)? {

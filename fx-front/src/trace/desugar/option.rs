@@ -41,11 +41,20 @@ pub(in crate::trace) fn mapped(call: &ExprMethodCall) -> Result<(&syn::ExprClosu
     Ok((closure, choice))
 }
 
+/// The variable of the value that `flag.then_some(value)` works out, whatever the flag is.
+pub(in crate::trace) const VALUE: &str = "asked_value";
+
+/// That value, where it is more than a variable.
+pub(in crate::trace) fn worked_out(call: &ExprMethodCall) -> Option<&Expr> {
+    call.args.first().filter(|value| call.method == "then_some" && !is_plain(value))
+}
+
 /// `flag.then(|| x)` as `if flag { Some(x) } else { None }`.
 pub(in crate::trace) fn asked(call: &ExprMethodCall) -> Result<syn::ExprIf> {
     let value = match call.args.first() {
         Some(closure @ (Expr::Closure(_) | Expr::Path(_))) if call.method == "then" => body_of(closure, 0)?.1,
         Some(value) if call.method == "then_some" && is_plain(value) => value.clone(),
+        Some(_) if call.method == "then_some" => parse_quote!(asked_value),
         _ => return unsupported(call.method.span(), format!("the method `{}`", call.method)),
     };
     Ok(parse_quote_spanned!(call.span()=> if asked_flag { Some(#value) } else { None }))

@@ -63,7 +63,8 @@ impl Tracer<'_> {
     /// wrote to become what the taken branch wrote.
     pub(in crate::trace) fn join_branches(&mut self, owner: NodeId, branches: &[Branch], span: Span) -> Result<Val> {
         let before = self.env.clone();
-        let branches = &self.flatten_branches(branches, &before, span);
+        let (branches, options) = self.known_options(owner, branches, &before)?;
+        let branches = &self.flatten_branches(&branches, &before, span);
         let living: Vec<&Branch> = branches.iter().filter(|branch| !matches!(branch.value, Val::Never)).collect();
         let Some(first) = living.first() else {
             for branch in branches {
@@ -109,7 +110,7 @@ impl Tracer<'_> {
         let value = parts.next().unwrap_or(Val::Unit);
         for (name, part) in changed.iter().zip(parts) {
             self.name_after(name, &part);
-            self.env.assign(name, part);
+            self.env.assign(name, if options.contains(name) { Val::Some(Box::new(part)) } else { part });
         }
         for name in &moved {
             self.env.assign(name, Val::Never);

@@ -106,6 +106,47 @@ impl Tracer<'_> {
         Ok(())
     }
 
+    /// The branches with what is in the options that all of them leave as `Some(..)` in place of these, and the variables
+    /// that hold them; a `Some(..)` that only some of them leave is one value.
+    pub(in crate::trace) fn known_options(
+        &mut self,
+        owner: NodeId,
+        branches: &[Branch],
+        before: &Env,
+    ) -> Result<(Vec<Branch>, Vec<String>)> {
+        let mut branches = branches.to_vec();
+        let living = branches.iter().filter(|branch| !matches!(branch.value, Val::Never));
+        let mut changed: Vec<String> = living.flat_map(|branch| branch.env.changed_since(before)).collect();
+        changed.sort();
+        changed.dedup();
+        let mut known = Vec::new();
+        for name in changed {
+            let mut left: Vec<(&mut Branch, Val)> = branches
+                .iter_mut()
+                .filter(|branch| !matches!(branch.value, Val::Never))
+                .filter_map(|branch| branch.env.read(&name).cloned().map(|value| (branch, value)))
+                .collect();
+            if left.iter().any(|(_, value)| matches!(value, Val::Never)) {
+                continue;
+            }
+            if left.iter().all(|(_, value)| matches!(value, Val::Some(_))) {
+                for (branch, value) in left {
+                    let Val::Some(inner) = value else { continue };
+                    branch.env.assign(&name, *inner);
+                }
+                known.push(name);
+                continue;
+            }
+            for (branch, value) in left.iter_mut().filter(|(_, value)| matches!(value, Val::Some(_))) {
+                let outer = std::mem::replace(&mut self.region, branch.region);
+                let whole = self.some_as_value(value.clone(), None, owner);
+                self.region = outer;
+                branch.env.assign(&name, whole?);
+            }
+        }
+        Ok((branches, known))
+    }
+
     /// Each `Some(..)` that a region hands over, as one value, of the type that is asked for.
     pub(in crate::trace) fn some_as_value(
         &mut self,

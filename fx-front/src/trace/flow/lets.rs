@@ -42,7 +42,7 @@ impl Tracer<'_> {
                 value = self.tensor_as_written(value, &ty);
             }
             if matches!(&*typed.pat, syn::Pat::Ident(ident) if ident.mutability.is_some()) {
-                value = self.typed_list(value, &ty, typed.ty.span());
+                value = self.typed_list(value, &ty, &typed.ty);
                 value = self.typed_option(value, &typed.ty)?;
             }
         }

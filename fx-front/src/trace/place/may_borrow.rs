@@ -45,6 +45,9 @@ const PASSING: [&str; 7] = ["expect", "unwrap", "unwrap_or", "ok_or", "ok_or_els
 const KEEPING: [&str; 9] =
     ["insert", "push", "push_back", "push_front", "extend", "append", "entry", "get_or_insert", "replace"];
 
+/// Methods whose results refer to what lies in the variable that they are called on.
+const LENDING: [&str; 5] = ["as_ref", "as_deref", "as_slice", "first", "last"];
+
 impl Tracer<'_> {
     /// Whether the variables of code that is kept as opaque code, which are copies, could be written through its value.
     pub(in crate::trace) fn borrows_a_copy(&self, expr: &Expr, value: &Val) -> bool {
@@ -56,7 +59,12 @@ impl Tracer<'_> {
 /// Whether it is a call by which a container may keep a reference to a variable: `map.insert(0, &xs)`.
 pub(in crate::trace) fn is_kept(expr: &Expr) -> bool {
     let Expr::MethodCall(call) = expr else { return false };
-    let is_lent = |arg: &Expr| matches!(arg, Expr::Reference(borrowed) if matches!(*borrowed.expr, Expr::Path(_) | Expr::Field(_) | Expr::Index(_)));
+    let is_place = |arg: &Expr| matches!(arg, Expr::Path(_) | Expr::Field(_) | Expr::Index(_));
+    let is_lent = |arg: &Expr| match arg {
+        Expr::Reference(borrowed) => is_place(&borrowed.expr),
+        Expr::MethodCall(call) => LENDING.contains(&call.method.to_string().as_str()) && is_place(&call.receiver),
+        _ => false,
+    };
     let is_any = |arg: &Expr| match arg {
         Expr::Tuple(tuple) => tuple.elems.iter().any(is_lent),
         arg => is_lent(arg),

@@ -132,6 +132,15 @@ impl<'a> Tracer<'a> {
         };
         let held = self.expr(item)?;
         let held = self.of_known_type(held, element)?;
+        if let Some(lent) = self.option_lent_by(item, &held) {
+            let push = HostOp::Mutate("push".to_owned());
+            let args = vec![id.into(), lent];
+            self.host_node_with(Effect::Io, push, args, "push", Ty::Tuple(Vec::new()), call.span());
+            if *element == Ty::Unknown {
+                self.set_local(&place, list.clone().with_ty(Ty::List(Box::new(held.ty()))), call.span())?;
+            }
+            return Ok(Val::Unit);
+        }
         let held = match &held {
             // What gathers the elements of a chain looks at numbers alone; a list of the user's holds references.
             Val::Node(_, ty, RefKind::Ref) if is_copy(ty) && is_gathered(&call.receiver) => {
@@ -153,6 +162,16 @@ impl<'a> Tracer<'a> {
             self.set_local(&place, known, call.span())?;
         }
         Ok(Val::Unit)
+    }
+
+    /// `option.as_ref()` of an option of a tensor that an iteration is handed, and that lies in a list: an option of a
+    /// reference, as the user's code has it.
+    fn option_lent_by(&self, item: &syn::Expr, value: &Val) -> Option<Arg> {
+        let Val::Node(id, Ty::Option(held), RefKind::Ref) = value else { return None };
+        let is_asked = matches!(item, syn::Expr::MethodCall(call) if call.method == "as_ref");
+        let is_element =
+            self.graph.node(*id).op == Op::Placeholder && self.graph.scope_of(*id) != Some(self.graph.body());
+        (is_asked && is_element && **held == Ty::Tensor).then(|| HostOp::Method("as_ref".to_owned()).on(*id))
     }
 
     /// A value behind the last of a list that has a variable of its own.

@@ -9,8 +9,8 @@ use crate::syntax::is_chain;
 use crate::trace::desugar::closure_form::is_plain_closure;
 use crate::trace::types::ty::{is_copy, is_open_list, is_untyped};
 use crate::trace::{
-    Result, Tracer, Ty, Val, application, place::local_place::LocalPlace, tensor::operator,
-    types::expectation::Expectation,
+    Result, Tracer, Ty, Val, application, entry::signature::holds_reference, place::local_place::LocalPlace,
+    tensor::operator, types::expectation::Expectation,
 };
 
 impl Tracer<'_> {
@@ -109,12 +109,19 @@ impl Tracer<'_> {
     }
 
     /// An empty list of options whose type is written: what is put in may not say of what they are.
-    pub(in crate::trace) fn typed_list(&mut self, value: Val, ty: &Ty, span: Span) -> Val {
+    pub(in crate::trace) fn typed_list(&mut self, value: Val, ty: &Ty, written: &syn::Type) -> Val {
         let is_open = matches!(&value, Val::List(items) if items.is_empty());
         let of_options = matches!(ty, Ty::List(element) if matches!(**element, Ty::Option(_)));
         let Ty::List(element) = ty else { return value };
-        let Some(element) = self.spelling(element).filter(|_| is_open && of_options) else { return value };
-        self.host_node_with(Effect::Io, HostOp::EmptyVec(element), Vec::new(), "list", ty.clone(), span)
+        let spelled = match &**element {
+            Ty::Option(held) if holds_reference(written) => {
+                let held = self.spelling(held).filter(|_| **held == Ty::Tensor);
+                held.map(|held| format!("Option<&{held}>"))
+            }
+            element => self.spelling(element),
+        };
+        let Some(element) = spelled.filter(|_| is_open && of_options) else { return value };
+        self.host_node_with(Effect::Io, HostOp::EmptyVec(element), Vec::new(), "list", ty.clone(), written.span())
     }
 }
 
