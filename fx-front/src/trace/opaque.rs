@@ -22,9 +22,12 @@ use crate::syntax::targets::each_assigned;
 use crate::syntax::{effects::computes_gradients, is_compound, is_err, path_text};
 use crate::trace::types::ty::is_copy;
 use crate::trace::{
-    Result, Tracer, Ty, Unsupported, Val,
+    RefKind, Result, Tracer, Ty, Unsupported, Val,
     entry::signature::Signature,
-    opaque::{captured::OpaqueCode, template::called_with},
+    opaque::{
+        captured::OpaqueCode,
+        template::{WritingCode, called_with},
+    },
     place::may_borrow::is_kept,
     types::operand::typed_literal,
     unsupported,
@@ -57,8 +60,7 @@ impl Tracer<'_> {
         let fallible = failing.is_some();
         let Ok(carried) = self.captured_with_writes(expr, expr.span(), (borrows, failing)) else { return Err(fault) };
         let OpaqueCode { template, form, args, writing, holds } = carried;
-        let is_its_own = ty == Ty::Tensor || is_copy(&ty) || ty == Ty::Tuple(Vec::new());
-        if holds && !is_its_own {
+        if holds && !self.owns_results(&ty, writing.as_ref()) {
             // It may be, or hold, a reference into what is only borrowed to the code.
             return Err(fault);
         }
@@ -124,6 +126,17 @@ impl Tracer<'_> {
             found |= matches!(self.env.read(&path_text(&path.path)), Some(Val::Node(..)));
         });
         found
+    }
+
+    /// Whether opaque code of a value of that type yields, and writes to variables, what cannot hold a reference.
+    fn owns_results(&self, ty: &Ty, writing: Option<&WritingCode>) -> bool {
+        let is_written_whole = |name: &String| match self.env.read(name) {
+            Some(Val::Node(_, Ty::Tensor, form)) => *form == RefKind::Value,
+            Some(value) => is_copy(&value.ty()),
+            None => true,
+        };
+        let is_its_own = *ty == Ty::Tensor || is_copy(ty) || *ty == Ty::Tuple(Vec::new());
+        is_its_own && writing.is_none_or(|writing| writing.written.iter().all(is_written_whole))
     }
 
     /// Whether it puts a reference to a part of the model into a container, of which the opaque code would have a copy.

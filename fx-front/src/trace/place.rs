@@ -69,6 +69,17 @@ impl Place {
         }
     }
 
+    /// The place as it is read, for as long as other values refer to it.
+    pub(in crate::trace) fn shared_target(&self) -> Arg {
+        let root = Place { projection: Vec::new(), ..self.clone() }.object();
+        let object = self.projection.iter().try_fold(root, |base, step| step.of_shared(base));
+        match (object, self.projection.last()) {
+            (Some(object), Some(last)) if last.yields_reference() => HostOp::Deref.on(object),
+            (Some(object), Some(_)) => object,
+            _ => self.target(),
+        }
+    }
+
     /// The cell, if the place is all that it holds.
     pub(in crate::trace) fn whole_cell(&self) -> Option<Arg> {
         self.root.arg().filter(|_| self.is_cell() && self.projection.is_empty())

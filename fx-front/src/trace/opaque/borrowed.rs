@@ -16,12 +16,14 @@ pub(in crate::trace) fn only_borrows(expr: &syn::Expr, name: &str, takes: &dyn F
     })
 }
 
-/// Returns whether the code mentions the variable in front of a `.` alone: its fields, and its methods.
+/// Returns whether the code mentions the variable in front of a `.` or an index alone: its parts, and its methods.
 pub(in crate::trace) fn only_looks_into(expr: &syn::Expr, name: &str) -> bool {
     every_token(expr.to_token_stream(), &|all, at| match &all[at] {
         TokenTree::Ident(ident) if ident == name && is_variable(all, at) => {
             let is_lent = at > 0 && matches!(&all[at - 1], TokenTree::Ident(before) if before == "mut");
-            !is_lent && all.get(at + 1).is_some_and(is_dot)
+            let is_item =
+                |token: &TokenTree| matches!(token, TokenTree::Group(index) if index.delimiter() == Delimiter::Bracket);
+            !is_lent && all.get(at + 1).is_some_and(|after| is_dot(after) || is_item(after))
         }
         _ => true,
     })

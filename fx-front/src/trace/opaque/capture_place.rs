@@ -8,7 +8,7 @@ use crate::trace::types::ty::is_copy;
 use crate::trace::{
     RefKind, Result, Tracer, Val,
     opaque::{borrowed::only_looks_into, capture::Capture, template::hole},
-    place::{Place, own_option::moves_option},
+    place::{Place, Root, own_option::moves_option},
     unsupported,
 };
 
@@ -26,7 +26,6 @@ impl Tracer<'_> {
         if place.is_cell() || place.may_borrow_state() {
             return unsupported(span, "code that mentions what the forward writes to");
         }
-        let target = hole(args, place.target());
         let placeholder = Capture::placeholder(position);
         if effects::gives(expr, name) {
             return unsupported(span, format!("code that gives `{name}` another place"));
@@ -34,21 +33,33 @@ impl Tracer<'_> {
         if place.is_own_option() && moves_option(expr, name) {
             return unsupported(span, format!("code that moves `{name}`"));
         }
+        let is_bound = bound_names(expr).contains(name) || capture.formatted.contains(name);
         if self.is_only_place(place, capture) {
             // In a loop, what the code makes of it may be kept from one iteration to the next.
             let writes = |call: &syn::ExprMethodCall| self.mutates(call) || call.method.to_string().ends_with('_');
             let is_read = !effects::written(expr, &writes).contains(name) && only_looks_into(expr, name);
-            let borrow = if is_read { "&" } else { "&mut " };
-            scope.variables.push(CodeVariable::new(name, format!("{borrow}{target}")));
+            if let Some(parameter) = self.own_parameter(place, name).filter(|_| !is_read && !is_bound) {
+                *code = code.replace(&placeholder, &hole(args, parameter));
+                return Ok(());
+            }
+            let (borrow, target) = if is_read { ("&", place.shared_target()) } else { ("&mut ", place.target()) };
+            scope.variables.push(CodeVariable::new(name, format!("{borrow}{}", hole(args, target))));
             *code = code.replace(&placeholder, name);
             return Ok(());
         }
         // Behind a star it would be borrowed anew at each mention, also within a statement that writes to it.
-        if bound_names(expr).contains(name) || capture.formatted.contains(name) || effects::derefs(expr, name) {
+        if is_bound || effects::derefs(expr, name) {
             return unsupported(span, format!("code that mentions `{name}`"));
         }
-        *code = with_place(code, &placeholder, &target);
+        *code = with_place(code, &placeholder, &hole(args, place.target()));
         Ok(())
+    }
+
+    /// The `&mut` parameter of the entry, where the place is what it borrows and the code mentions it by its own name: the code
+    /// borrows it where it needs to and no sooner, so that references into it which the code reads first are not disturbed.
+    fn own_parameter(&self, place: &Place, name: &str) -> Option<Arg> {
+        let id = place.root.node().filter(|_| place.kind == Root::Borrow && place.projection.is_empty())?;
+        (self.frames.len() == 1 && self.graph.node(id).name == name).then_some(Arg::Node(id))
     }
 
     /// Whether the code mentions no other part of what the place is rooted in.

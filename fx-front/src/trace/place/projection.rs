@@ -44,4 +44,18 @@ impl Projection {
             Projection::Slice => HostOp::MutSlice.on(base),
         }
     }
+
+    /// The same part where it is only read: what else refers to the place is not disturbed. `None` where nothing but a `&mut`
+    /// reaches it.
+    pub(in crate::trace) fn of_shared(&self, base: Arg) -> Option<Arg> {
+        let by = |method: &str, base: Arg| HostOp::Method(method.to_owned()).on(base);
+        Some(match self {
+            Projection::Field(_) | Projection::Index(_) => self.of(base),
+            Projection::Some => HostOp::Unwrap(None).on(by("as_ref", base)),
+            Projection::Borrowed => HostOp::Unwrap(None).on(by("as_deref", base)),
+            Projection::End(end) => HostOp::Unwrap(None).on(by(end.name(), base)),
+            Projection::Slice => by("as_slice", base),
+            Projection::Interior => return None,
+        })
+    }
 }

@@ -10,5 +10,6 @@ pub mod lent;
 pub mod optional;
 pub mod own_types;
 pub mod owned_values;
+pub mod references;
 pub mod shared_values;
 pub mod solvers;
