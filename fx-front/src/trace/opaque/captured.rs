@@ -159,7 +159,9 @@ impl Tracer<'_> {
             };
             let placeholder = Capture::placeholder(position);
             // A function in a field is called through brackets.
-            *code = code.replace(&format!("{placeholder} ("), &format!("({place}) (")).replace(&placeholder, &place);
+            *code = with_borrows(code, &placeholder)
+                .replace(&format!("{placeholder} ("), &format!("({place}) ("))
+                .replace(&placeholder, &place);
             if capture.formatted.contains(name) {
                 let borrow = if is_ref || is_lent { "" } else { "&" };
                 scope.variables.push(CodeVariable::new(name, format!("{borrow}{place}")));
@@ -293,6 +295,21 @@ impl Tracer<'_> {
         }
         Ok(holds)
     }
+}
+
+/// Opaque code with the `&` in front of a whole place beside it: where the place is a reference in generated code, it is not
+/// borrowed once more.
+fn with_borrows(code: &str, placeholder: &str) -> String {
+    let mut parts = code.split(placeholder);
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for behind in parts {
+        let is_whole = !behind.trim_start().starts_with(['.', '[', '(', '?']);
+        if is_whole && out.ends_with("& ") {
+            out.pop();
+        }
+        out.extend([placeholder, behind]);
+    }
+    out
 }
 
 /// Whether a method of that name takes what it is called on, or changes it, as far as names tell.

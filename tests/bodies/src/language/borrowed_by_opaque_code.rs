@@ -206,6 +206,26 @@ impl LentOption {
     }
 }
 
+/// A tensor that a pattern binds, borrowed where its type decides that of what stands beside it.
+#[derive(Debug, Module)]
+pub struct BorrowedBinding {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl BorrowedBinding {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let Some(one) = (xs.size()[0] > 1).then(|| xs.apply(&self.fc)) else {
+            return xs.relu();
+        };
+        let mut all = one.zeros_like();
+        for _ in 0..2 {
+            all = all + Some(&one).or(Some(xs)).unwrap().sin();
+        }
+        all
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -217,6 +237,7 @@ mod tests {
     understood!(Returned: 5 of 11);
     understood!(Taken: 4 of 12);
     understood!(Variants: 4 of 30);
+    understood!(BorrowedBinding: 3 of 8);
 
     fn linear(p: &nn::Path) -> nn::Linear {
         nn::linear(p, 4, 4, Default::default())
@@ -244,6 +265,7 @@ mod tests {
             agree!(net, cases(), |net, xs| net.forward(xs));
         }
         agree!(|p: &nn::Path| Taken { fc: linear(p) }, cases(), |net, xs| net.forward(xs));
+        agree!(|p: &nn::Path| BorrowedBinding { fc: linear(p) }, cases(), |net, xs| net.forward(xs));
         agree!(|p: &nn::Path| Variants { fc: linear(p) }, cases(), |net, xs| net.forward(xs));
     }
 }
