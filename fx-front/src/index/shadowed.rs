@@ -86,7 +86,7 @@ impl VisitMut for Spelling<'_> {
         if let Some(first) = first.filter(|first| is_own(&first.ident)) {
             let here = syn::Ident::new("self", first.ident.span());
             path.segments.insert(0, here.into());
-        } else if let Some(variant) = variant_of_prelude(path).filter(|variant| !is_own(variant)) {
+        } else if let Some(variant) = variant_of_prelude(path) {
             *path = variant.into();
         }
     }

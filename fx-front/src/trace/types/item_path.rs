@@ -25,10 +25,11 @@ impl Tracer<'_> {
                 None => unsupported(path.span(), format!("the meaning of `{text}` is not known")),
             };
         }
+        let (module, text) = begin_of(self.module(), &text);
         // `Kind::Float`: what the first segments name decides.
-        let (head, tail) = text.split_once("::").map_or((text.as_str(), ""), |(head, tail)| (head, tail));
+        let (head, tail) = text.split_once("::").map_or((text, ""), |(head, tail)| (head, tail));
         let join = |head: String| if tail.is_empty() { head } else { format!("{head}::{tail}") };
-        match self.index.resolve(self.module(), head) {
+        match self.index.resolve(module, head) {
             _ if self.imports(head) => {
                 unsupported(path.span(), format!("`{text}`, which a `use` in the body brings in"))
             }
@@ -100,5 +101,15 @@ impl Tracer<'_> {
     /// How the type is written in generated code; `None` where that cannot name it.
     pub(in crate::trace) fn spelling(&self, ty: &Ty) -> Option<String> {
         self.index.named_from(self.home(), &self.index.spelling(ty)?)
+    }
+}
+
+/// The module from which the path goes down, and its way from there: `super::shapes::Wide` is `shapes::Wide` of the module
+/// around.
+fn begin_of<'p>(module: &'p str, path: &'p str) -> (&'p str, &'p str) {
+    match path.split_once("::") {
+        Some(("self", rest)) => begin_of(module, rest),
+        Some(("super", rest)) => begin_of(module.rsplit_once("::").map_or("crate", |(outer, _)| outer), rest),
+        _ => (module, path),
     }
 }

@@ -60,15 +60,66 @@ impl Shadowed {
     }
 }
 
+/// Functions of a module inside, which name what is around it.
+pub mod inner {
+    use fx_runtime::Tensor;
+
+    /// As `anyhow` has it, of an error of its own.
+    #[allow(non_snake_case)]
+    pub fn Ok<T>(value: T) -> Result<T, String> {
+        Result::Ok(value)
+    }
+
+    pub fn boxed(xs: &Tensor, by: i64) -> super::Choice {
+        if xs.size()[0] > by { super::chosen(&super::Box { left: by, width: 0.5 }, 3) } else { super::Choice::None }
+    }
+
+    pub fn wide(xs: &Tensor) -> Result<Tensor, super::Narrow> {
+        if xs.size()[0] > 6 {
+            return Err(super::Narrow(xs.size()[0]));
+        }
+        Result::Ok(xs.sin())
+    }
+}
+
+#[derive(Debug)]
+pub struct Narrow(i64);
+
+impl From<Narrow> for String {
+    fn from(narrow: Narrow) -> String {
+        format!("{narrow:?}")
+    }
+}
+
+#[derive(Debug, Module)]
+pub struct SpelledFromInside {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl SpelledFromInside {
+    pub fn forward(&self, xs: &Tensor) -> std::result::Result<Tensor, String> {
+        let ys = xs.apply(&self.fc) + inner::wide(xs)?;
+        let ys = match inner::boxed(xs, 1) {
+            Some(one) => ys * one.width,
+            None => ys,
+        };
+        inner::Ok(ys)
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::Shadowed;
+    use super::{Shadowed, SpelledFromInside, nn};
     use crate::check::{agree, randn, understood};
 
-    understood!(Shadowed: 0 of 16);
+    understood!(Shadowed: 4 of 12);
+    understood!(SpelledFromInside: 3 of 7);
 
     #[test]
     fn own_names() {
         agree!(Shadowed::new, [1, 2, 3].map(|rows| randn(&[rows, 4])), |net, xs| net.forward(xs).unwrap());
+        let make = |p: &nn::Path| SpelledFromInside { fc: nn::linear(p, 4, 4, Default::default()) };
+        agree!(make, [1, 2, 3].map(|rows| randn(&[rows, 4])), |net, xs| net.forward(xs).unwrap());
     }
 }
