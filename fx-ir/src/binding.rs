@@ -86,7 +86,7 @@ impl Solver<'_> {
 
     fn node(&mut self, id: NodeId) -> Binding {
         let outer = self.may_be_left_out;
-        let subject = self.graph.node(id).input(0).map_or(Binding::Build, |input| self.get(input));
+        let subject = self.subject(id);
         self.may_be_left_out |= self.graph.node(id).op.is_control_flow() && subject == Binding::Call;
         let time = self.time_of(id);
         self.may_be_left_out = outer;
@@ -101,7 +101,7 @@ impl Solver<'_> {
         match (&node.op, node.regions.as_slice()) {
             (Op::For(_), &[body]) => {
                 let carried = node.args.len().saturating_sub(1);
-                let subject = node.input(0).map_or(Binding::Build, |input| self.get(input));
+                let subject = self.subject(id);
                 self.turns(carried_first, |solver, time| {
                     let params = &solver.graph.region(body).params;
                     let bound = params.len().saturating_sub(carried);
@@ -119,7 +119,7 @@ impl Solver<'_> {
                 solver.end(condition).max(solver.end(body))
             }),
             (_, regions) => {
-                let subject = node.input(0).map_or(Binding::Build, |input| self.get(input));
+                let subject = self.subject(id);
                 regions.iter().fold(inputs, |time, &region| {
                     self.bind(&self.graph.region(region).params, subject);
                     self.region(region);
@@ -151,6 +151,12 @@ impl Solver<'_> {
     /// The binding time of a region's results.
     fn end(&self, region: RegionId) -> Binding {
         self.graph.yield_of(region).map_or(Binding::Build, |end| self.get(end))
+    }
+
+    /// The binding time of what control flow looks at, which may be a list that is written out.
+    fn subject(&self, id: NodeId) -> Binding {
+        let subject = self.graph.node(id).args.first().into_iter().flat_map(Arg::nodes);
+        subject.map(|input| self.get(input)).max().unwrap_or(Binding::Build)
     }
 
     fn latest(&self, id: NodeId) -> Binding {

@@ -113,6 +113,13 @@ impl Val {
         }
     }
 
+    /// The type of a list that is written out, as far as its elements are values and no references; `None` of anything else.
+    pub(in crate::trace) fn listed_type(&self) -> Option<Ty> {
+        let Val::List(items) = self else { return None };
+        let owns = items.iter().all(|item| item.ref_kind() == Some(RefKind::Value));
+        Some(if owns { self.ty() } else { Ty::List(Box::new(Ty::Unknown)) })
+    }
+
     /// Whether it is a tensor, as far as is known.
     pub(in crate::trace) fn is_tensor(&self) -> bool {
         self.ty() == Ty::Tensor

@@ -58,11 +58,9 @@ impl Tracer<'_> {
             self.edit_node(id).ty = Type::Unknown;
         }
         value = self.own_option(pat, value, local.let_token.span)?;
-        let is_empty = matches!(&value, Val::List(items) if items.is_empty());
+        let listed = value.listed_type();
         self.bind(&local.pat, value)?;
-        if is_empty {
-            self.remember_type(&local.pat, &init.expr);
-        }
+        self.remember_type(&local.pat, &init.expr, listed);
         self.remember_vec(&local.pat, &init.expr);
         Ok(Val::Unit)
     }

@@ -4,7 +4,7 @@ use fx_ir::{Arg, Effect, HostOp};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
-use crate::syntax::{element_access::asked_lists, path_text};
+use crate::syntax::{element_access::asked_lists, names_of, path_text};
 use crate::trace::types::ty::{is_copy, is_settled_within, is_untyped};
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Val, application,
@@ -53,19 +53,30 @@ impl Tracer<'_> {
         }
     }
 
-    /// Of an empty list it is the `let` that says what it will hold, by its type or by the constructor's: that is known as
-    /// long as the variable is.
-    pub(in crate::trace) fn remember_type(&mut self, pat: &syn::Pat, init: &syn::Expr) {
+    /// Of an empty list it is the `let` that says what it will hold, by its type, by the constructor's or by the elements that
+    /// the list had before it was emptied, those of `listed`: that is known as long as the variable is.
+    pub(in crate::trace) fn remember_type(&mut self, pat: &syn::Pat, init: &syn::Expr, listed: Option<Ty>) {
+        let Some(listed) = listed else { return self.forget_types(pat) };
         let (pat, written) = match pat {
             syn::Pat::Type(typed) => (&*typed.pat, Some(&*typed.ty)),
             pat => (pat, None),
         };
         let ty = match written.map(|written| self.held_type(written)) {
             Some(ty) if ty.element() != Ty::Unknown || written.is_some_and(holds_reference) => ty,
+            _ if listed.element() != Ty::Unknown => listed,
             _ => self.constructed(init),
         };
         if let syn::Pat::Ident(name) = pat {
             self.env.declare(&type_of(&name.ident.to_string()), Val::Lit(Arg::None, ty));
+        }
+    }
+
+    /// Nothing is known any more of the lists that variables of these names held before.
+    fn forget_types(&mut self, pat: &syn::Pat) {
+        for name in names_of(pat).iter().map(|name| type_of(name)) {
+            if self.env.has(&name) {
+                self.env.declare(&name, Val::Lit(Arg::None, Ty::Unknown));
+            }
         }
     }
 

@@ -17,7 +17,8 @@ impl Walk<'_, '_> {
     /// A decision of the live model is taken; any other control flow is one node.
     pub(super) fn control(&mut self, id: NodeId) {
         let node = self.writer.graph().node(id);
-        let decided = node.input(0).is_none_or(|subject| self.is_live(subject)) && !matches!(node.op, Op::While);
+        let is_live = |subject: &Arg| subject.nodes().all(|id| self.is_live(id));
+        let decided = node.args.first().is_none_or(is_live) && !matches!(node.op, Op::While);
         match node.op.clone() {
             Op::For(header) if decided => self.each(id, &header),
             Op::Match(patterns) if decided => {

@@ -171,10 +171,59 @@ impl HeldOnce {
     }
 }
 
+/// A list that is written out, emptied, and taken from once more.
+#[derive(Debug, Module)]
+pub struct PoppedEmpty {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl PoppedEmpty {
+    pub fn new(p: &Path) -> PoppedEmpty {
+        PoppedEmpty { fc: linear(p / 0) }
+    }
+
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let mut list: Vec<Tensor> = vec![xs.apply(&self.fc)];
+        let first = list.pop().unwrap_or_else(|| xs.relu());
+        let second = list.pop().unwrap_or_else(|| xs.sin());
+        let mut other = vec![xs.cos()];
+        let third = other.pop().unwrap();
+        if xs.size()[0] > 2 {
+            other.push(second.neg());
+        }
+        first + third + other.pop().unwrap_or(second)
+    }
+}
+
+/// A slice of references, one of them chosen by the input, that a pattern takes apart.
+#[derive(Debug, Module)]
+pub struct MatchedReferences {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl MatchedReferences {
+    pub fn new(p: &Path) -> MatchedReferences {
+        MatchedReferences { fc: linear(p / 0) }
+    }
+
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let ys = xs.apply(&self.fc);
+        let pair = [if xs.size()[0] > 2 { xs } else { &ys }, &ys];
+        match &pair[..] {
+            [one, .., other] => *one - *other + xs,
+            _ => xs.cos(),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{agree, randn};
+    use crate::check::{agree, randn, understood};
+
+    understood!(PoppedEmpty: 6 of 7);
 
     #[test]
     fn pairwise() {
@@ -184,6 +233,16 @@ mod tests {
     #[test]
     fn ratios() {
         agree!(Ratios::new, [randn(&[3, 4]), randn(&[2, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn emptied() {
+        agree!(PoppedEmpty::new, [randn(&[3, 4]), randn(&[2, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn matched() {
+        agree!(MatchedReferences::new, [randn(&[3, 4]), randn(&[2, 4])], |net, xs| net.forward(xs));
     }
 
     #[test]
