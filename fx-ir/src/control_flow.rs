@@ -1,6 +1,6 @@
 //! Control flow: what it gives the parameters of its regions, and what it yields.
 
-use crate::{Arg, Graph, NodeId, Op, host::Yields};
+use crate::{Arg, Graph, NodeId, Op, Type, host::Yields};
 
 impl Graph {
     /// What a loop gives a parameter of its region that it carries: the first value, and what an iteration yields at its
@@ -75,6 +75,17 @@ impl Graph {
         let yielded = ends.filter_map(|end| self.node(end).args.get(place));
         let beside = yielded.chain(carried).filter_map(Arg::node);
         beside.filter(|other| *other != id).collect()
+    }
+
+    /// The type of what a branch makes of the value that `reader`, the end of one of its arms, hands over.
+    pub fn handed_type(&self, id: NodeId, reader: NodeId) -> Option<&Type> {
+        let owner = self.parent(reader).filter(|_| self.node(reader).op == Op::Yield).map(|owner| self.node(owner))?;
+        let place = self.node(reader).args.iter().position(|arg| arg.node() == Some(id))?;
+        match (&owner.op, &owner.ty) {
+            (Op::If | Op::Match(_), Type::Tuple(parts)) if self.node(reader).args.len() > 1 => parts.get(place),
+            (Op::If | Op::Match(_), ty) => Some(ty),
+            _ => None,
+        }
     }
 
     fn is_choice_among_outer(&self, id: NodeId, outermost: NodeId) -> bool {

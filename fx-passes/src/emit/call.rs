@@ -121,7 +121,7 @@ impl Writer<'_, '_> {
         let is_handle = |position: usize| node.args.get(position).is_some_and(is_made_of_handles);
         let input = |position| self.input_of_code(node, position);
         let (variables, text) = template::opened(code, scope, &input, &is_handle)?;
-        let branch = self.liveness.left_with(self.graph(), id);
+        let branch = self.liveness.left_with(self.graph(), id, &self.branches);
         for variable in variables {
             match branch {
                 Some(branch) => self.assign_outlived(branch, &variable),

@@ -24,6 +24,7 @@ impl Writer<'_, '_> {
     }
 
     fn choice(&mut self, id: NodeId, patterns: &[Pattern]) {
+        self.branches.insert(id);
         let regions = self.graph().node(id).regions.clone();
         let decided = self.emitter.plan.decided.get(&id).filter(|_| self.phase == Phase::Call);
         let text = match decided {
@@ -177,7 +178,7 @@ impl Writer<'_, '_> {
         let args = self.graph().node(end).args.clone();
         let parts: Vec<String> = match (self.graph().owner_of(region), args.as_slice()) {
             (Some(owner), [Arg::Node(chosen)]) if self.graph().is_lent_choice(owner) => {
-                vec![self.read(*chosen).borrowed()]
+                vec![self.borrowed_tensor(*chosen)]
             }
             _ => args.iter().map(|arg| self.give_arg(arg, end)).collect(),
         };

@@ -3,7 +3,7 @@
 //! A list of references, a struct of them, an element of either, and whatever a branch makes of those read what they
 //! refer to as often as they are read themselves.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use fx_ir::{Arg, CodeForm, Graph, NodeId, Op, RegionId, host::HostOp, host::Yields};
 
@@ -26,36 +26,54 @@ impl Liveness {
     }
 
     /// The branch whose value holds a reference to a handle that one of its arms makes: of a place that is older than the
-    /// branch, or of what another branch or opaque code chooses. It has to live as long as that place does.
-    pub(super) fn outlived_by(&self, graph: &Graph, id: NodeId) -> Option<NodeId> {
+    /// branch, or of what another branch or opaque code chooses. It has to live as long as that place does. Only the branches
+    /// in `open` are preceded by declarations.
+    pub(super) fn outlived_by(&self, graph: &Graph, id: NodeId, open: &HashSet<NodeId>) -> Option<NodeId> {
         let node = graph.node(id);
         let is_handle = match &node.op {
             Op::Host(host) => host.op.yields() == Yields::Value,
             Op::If | Op::Match(_) | Op::TupleGet(_) => true,
-            Op::Rust(_) => node.ty.is_tensor(),
+            // What is borrowed as a tensor may be one.
+            Op::Rust(_) => node.ty.is_tensor() || graph.may_be_reference(id) && is_borrowed(graph, id),
             _ => false,
         };
         if !is_handle {
             return None;
         }
-        self.outermost(graph, id, &|one| one == id)
+        self.outermost(graph, (id, open), &|one| one == id)
     }
 
     /// The branch whose value may refer to what opaque code has variables of its own for: it holds what the code was given,
     /// or what the code yields.
-    pub(super) fn left_with(&self, graph: &Graph, id: NodeId) -> Option<NodeId> {
+    pub(super) fn left_with(&self, graph: &Graph, id: NodeId, open: &HashSet<NodeId>) -> Option<NodeId> {
         let given: BTreeSet<NodeId> = graph.node(id).inputs().collect();
-        self.outermost(graph, id, &|one| given.contains(&one))
+        self.outermost(graph, (id, open), &|one| given.contains(&one))
     }
 
-    /// The outermost branch around the node whose value, as that of all branches in between, may hold a reference to one of
-    /// those values.
-    fn outermost(&self, graph: &Graph, id: NodeId, is_one: &dyn Fn(NodeId) -> bool) -> Option<NodeId> {
+    /// The outermost of the open branches around the node whose value, as that of all branches in between, may hold a
+    /// reference to one of those values.
+    fn outermost(
+        &self,
+        graph: &Graph,
+        (id, open): (NodeId, &HashSet<NodeId>),
+        is_one: &dyn Fn(NodeId) -> bool,
+    ) -> Option<NodeId> {
         let holds = |owner: &NodeId| {
-            matches!(graph.node(*owner).op, Op::If | Op::Match(_)) && of(&self.borrows, *owner).any(is_one)
+            open.contains(owner)
+                && matches!(graph.node(*owner).op, Op::If | Op::Match(_))
+                && of(&self.borrows, *owner).any(is_one)
         };
         std::iter::successors(graph.parent(id).filter(holds), |&owner| graph.parent(owner).filter(holds)).last()
     }
+}
+
+/// Returns whether something takes a reference to the value, or chooses among references to it and others.
+fn is_borrowed(graph: &Graph, id: NodeId) -> bool {
+    graph.users(id).into_iter().any(|user| {
+        let node = graph.node(user);
+        let is_chosen = node.op == Op::Yield && graph.parent(user).is_some_and(|of| graph.is_lent_choice(of));
+        is_chosen || node.args.iter().any(|arg| arg.borrowed().contains(&id))
+    })
 }
 
 fn last_reads(graph: &Graph, nodes: Vec<NodeId>, borrows: &Borrows) -> HashMap<NodeId, NodeId> {

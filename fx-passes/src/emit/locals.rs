@@ -6,34 +6,10 @@ use super::{
     holder::is_number,
     host::{self, literal},
     names::identifier,
+    parts::{Variable, pattern_of},
     value::Value,
     writer::{Owned, Phase, Writer},
 };
-
-/// A variable of generated code.
-struct Variable {
-    name: String,
-    is_mut: bool,
-}
-
-impl Variable {
-    /// As a pattern binds it.
-    fn bound(&self) -> String {
-        if self.is_mut { format!("mut {}", self.name) } else { self.name.clone() }
-    }
-
-    /// Its name and its declaration, which gives it no value.
-    fn declared(&self) -> (String, String) {
-        (self.name.clone(), format!("let {};", self.bound()))
-    }
-}
-
-/// The parts of a tuple, as a pattern binds them or, where `binds` is false, as an assignment writes to them.
-fn pattern_of(parts: &[Option<Variable>], binds: bool) -> String {
-    let named = |part: &Variable| if binds { part.bound() } else { part.name.clone() };
-    let parts: Vec<String> = parts.iter().map(|part| part.as_ref().map_or_else(|| "_".to_owned(), named)).collect();
-    format!("({},)", parts.join(", "))
-}
 
 impl Writer<'_, '_> {
     /// Binds the node's value to a variable of the user's name; an older tensor of that name that nobody reads any more
@@ -53,12 +29,13 @@ impl Writer<'_, '_> {
                 }
                 None => self.line(format!("let {} = {};", pattern_of(&parts, true), value.text)),
             }
+            self.copy_numbers(id, &parts);
             self.weigh(id, 0);
             return;
         }
         let wanted = identifier(self.graph().base_name(id));
         let is_mut = self.is_place(id);
-        if let Some(branch) = self.liveness.outlived_by(self.graph(), id).filter(|_| !value.is_ref) {
+        if let Some(branch) = self.outlived_by(id).filter(|_| !value.is_ref) {
             let name = self.names.fresh(&wanted);
             self.line(format!("{name} = {};", value.text));
             let variable = Variable { name: name.clone(), is_mut };
@@ -98,6 +75,7 @@ impl Writer<'_, '_> {
 
     /// Declares what arms of the branch give a value, and what its own value refers to.
     pub(super) fn declare_outlived(&mut self, branch: NodeId) {
+        self.branches.remove(&branch);
         for (_, declaration) in self.outlived.remove(&branch).unwrap_or_default() {
             self.line(declaration);
         }
@@ -122,7 +100,7 @@ impl Writer<'_, '_> {
     }
 
     /// Whether opaque code may write to the node's value where it is.
-    fn is_place(&self, id: NodeId) -> bool {
+    pub(super) fn is_place(&self, id: NodeId) -> bool {
         let node = self.graph().node(id);
         let is_layer = matches!(&node.ty, Type::Module(name) if !name.contains("::"));
         let plain = node.ty.is_tensor() || is_number(&node.ty) || is_layer;
@@ -144,49 +122,15 @@ impl Writer<'_, '_> {
         self.owned.insert(name.to_owned(), Owned { node: id, region, line });
     }
 
-    /// `(a, b)` where every reader of a tuple takes a part of it; the parts are bound then.
-    pub(super) fn parts_pattern(&mut self, id: NodeId) -> Option<String> {
-        self.bound_parts(id).map(|parts| pattern_of(&parts, true))
+    /// The branch before which the value is declared, since that branch hands over a reference to it.
+    pub(super) fn outlived_by(&self, id: NodeId) -> Option<NodeId> {
+        self.liveness.outlived_by(self.graph(), id, &self.branches)
     }
 
-    /// The branch before which the parts of a tuple are declared.
-    fn parts_outlived_by(&self, id: NodeId) -> Option<NodeId> {
-        self.graph().users(id).into_iter().find_map(|part| self.liveness.outlived_by(self.graph(), part))
-    }
-
-    /// A variable for each part of a tuple that is read, where every reader takes a part of it; the parts are bound then.
-    fn bound_parts(&mut self, id: NodeId) -> Option<Vec<Option<Variable>>> {
-        let Type::Tuple(types) = &self.graph().node(id).ty else { return None };
-        let users = self.graph().users(id);
-        let part = |user: NodeId| match self.graph().node(user).op {
-            Op::TupleGet(position) => Some((position, user)),
-            _ => None,
-        };
-        let parts: Vec<(usize, NodeId)> = users.iter().map(|&user| part(user)).collect::<Option<_>>()?;
-        if types.is_empty() || parts.is_empty() {
-            return None;
-        }
-        let mut variables = Vec::new();
-        for position in 0..types.len() {
-            let takers = parts.iter().filter(|(at, _)| *at == position).map(|(_, user)| *user);
-            let takers: Vec<NodeId> = takers.collect();
-            variables.push(takers.first().map(|&first| self.bound_part(first, &takers)));
-        }
-        Some(variables)
-    }
-
-    /// The variable of a part of a tuple, which all of `takers` take.
-    fn bound_part(&mut self, first: NodeId, takers: &[NodeId]) -> Variable {
-        let name = self.names.fresh(self.graph().base_name(first));
-        // Behind the last read of one of several another may stand.
-        if takers.len() == 1 && self.graph().node(first).ty.is_tensor() {
-            let region = self.graph().scope_of(first);
-            self.owned.insert(name.clone(), Owned { node: first, region, line: usize::MAX });
-        }
-        for &taker in takers {
-            self.set(taker, Value::variable(name.clone(), self.is_lent(first)));
-        }
-        Variable { name, is_mut: self.is_place(first) }
+    /// A reference to the tensor that the value is, or refers to.
+    pub(super) fn borrowed_tensor(&self, id: NodeId) -> String {
+        let value = self.read(id).borrowed();
+        if self.graph().may_be_reference(id) { format!("::fx_runtime::frozen::lent({value})") } else { value }
     }
 
     fn make_mutable(&mut self, name: &str) {
@@ -274,7 +218,9 @@ impl Writer<'_, '_> {
         }
         let others =
             graph.handed_beside(id, reader).into_iter().filter(|&other| !(is_some_of_reference && is_some(other)));
-        let known = others.map(|other| &graph.node(other).ty).find(|ty| ty.is_tensor() || is_option(ty))?;
+        let joined = graph.handed_type(id, reader).filter(|ty| ty.is_tensor());
+        let mut types = others.map(|other| &graph.node(other).ty).chain(joined);
+        let known = types.find(|ty| ty.is_tensor() || is_option(ty))?;
         Some(if known.is_tensor() {
             format!("::fx_runtime::frozen::lent({}).shallow_clone()", value.borrowed())
         } else {

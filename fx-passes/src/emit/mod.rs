@@ -22,6 +22,7 @@ mod labels;
 mod liveness;
 mod locals;
 mod memory;
+mod parts;
 mod pattern;
 mod plan;
 mod profile;

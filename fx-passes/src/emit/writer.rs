@@ -1,6 +1,6 @@
 //! What one function is printed with: its lines so far, its variables, and how each value is read.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use fx_ir::{Graph, NodeId, Op, RegionId};
 
@@ -49,6 +49,8 @@ pub(super) struct Writer<'e, 'a> {
     pub(super) liveness: Liveness,
     /// The variables, with their declarations, that a branch is to be preceded by, since what it yields refers to them.
     pub(super) outlived: HashMap<NodeId, Vec<(String, String)>>,
+    /// The branches that are being printed as Rust, and so can be preceded by declarations.
+    pub(super) branches: HashSet<NodeId>,
     /// The lines that a region begins with.
     pub(super) openings: HashMap<Option<RegionId>, Vec<String>>,
     /// Whether all is printed that is known of the live model, not only what a call needs.
@@ -86,6 +88,7 @@ impl<'e, 'a> Writer<'e, 'a> {
             peak: Peak::default(),
             liveness: Liveness::of(emitter.graph),
             outlived: HashMap::new(),
+            branches: HashSet::new(),
             openings: HashMap::new(),
             prints_all: false,
         }

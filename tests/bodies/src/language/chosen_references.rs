@@ -330,6 +330,65 @@ impl Sized {
     }
 }
 
+/// A mode that is known when the code is read.
+#[derive(Clone, Copy, Debug)]
+pub enum Preference {
+    First,
+    Either,
+}
+
+fn noted<'a>(log: &mut Vec<&'a Tensor>, one: &'a Tensor) -> &'a Tensor {
+    if std::env::var("FX_BODIES_ASK").is_err() {
+        log.push(one);
+    }
+    one
+}
+
+fn larger<'a>(one: &'a Tensor, other: &'a Tensor) -> &'a Tensor {
+    if one.size()[0] > 2 { one } else { other }
+}
+
+fn logged<'a>(one: &'a Tensor, other: &'a Tensor) -> Tensor {
+    let mut log = vec![match Preference::First {
+        Preference::First => one,
+        Preference::Either => other,
+    }];
+    let last = noted(&mut log, [one, other][(one.size()[0] % 2) as usize]);
+    log.push(last);
+    Tensor::cat(&log, 0).sum(Kind::Float)
+}
+
+/// What opaque code yields, chosen by a branch and among the elements of a map.
+#[derive(Debug, Module)]
+pub struct ChosenOfCode {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl ChosenOfCode {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let ys = xs.apply(&self.fc);
+        let sum = logged(std::borrow::Borrow::<Tensor>::borrow(xs), xs);
+        let map = std::collections::BTreeMap::from([(0, xs), (1, &ys)]);
+        let made = {
+            let calls = std::cell::Cell::new(2);
+            let _guard = calls.replace(3);
+            xs + calls.get()
+        };
+        let mut all = ys.zeros_like();
+        let mut turn = 0;
+        while turn < 3 {
+            turn += 1;
+            let one = match xs.size()[0] % 3 {
+                0 => larger(map[&1], &made),
+                _ => larger(&made, map[&0]),
+            };
+            all = all + one.sum(Kind::Float);
+        }
+        all + ys * sum
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -378,6 +437,13 @@ mod tests {
     #[test]
     fn lists_that_stay_empty() {
         agree!(|p: &nn::Path| Logged { fc: linear(p) }, cases(), |net, xs| net.forward(xs));
+    }
+
+    understood!(ChosenOfCode: 8 of 19);
+
+    #[test]
+    fn chosen_of_what_code_yields() {
+        agree!(|p: &nn::Path| ChosenOfCode { fc: linear(p) }, cases(), |net, xs| net.forward(xs));
     }
 
     #[test]

@@ -159,6 +159,70 @@ impl MadeForCode {
     }
 }
 
+/// Arms of which one is decided when the model is frozen, and which index arrays of references that leave them.
+#[derive(Debug, Module)]
+pub struct DecidedArms {
+    fc: nn::Linear,
+    by: i64,
+}
+
+#[traceable]
+impl DecidedArms {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let mut ys = xs.apply(&self.fc);
+        for k in (0..3).rev() {
+            let (one, by) = if k != 2 {
+                let at = if xs.size()[0] > 2 { 2 } else { 1 };
+                [(if is_asked() { xs } else { xs }, 2), (xs, 3)][i64::rem_euclid(at, 2) as usize]
+            } else {
+                let other = [either(xs, xs), xs][1];
+                [(if xs.size()[0] > 2 { xs } else { other }, 1), (other, 2)][i64::rem_euclid(self.by, 2) as usize]
+            };
+            ys = ys + one * by;
+        }
+        ys
+    }
+}
+
+/// A struct of a reference that opaque code yields.
+#[derive(Clone, Copy, Debug)]
+pub struct Chosen<'a> {
+    one: &'a Tensor,
+    by: i64,
+}
+
+impl<'a> Chosen<'a> {
+    fn new(one: &'a Tensor, by: i64) -> Chosen<'a> {
+        Chosen { one, by }
+    }
+
+    fn or(self, other: &'a Tensor) -> Chosen<'a> {
+        if is_asked() { self } else { Chosen { one: other, by: self.by } }
+    }
+}
+
+/// Such structs that leave arms.
+#[derive(Debug, Module)]
+pub struct ChosenByCode {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl ChosenByCode {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let mut ys = xs.apply(&self.fc);
+        for k in 0..2 {
+            let chosen = if xs.size()[0] > 2 {
+                Chosen::new(xs, k).or(xs)
+            } else {
+                Chosen::new([xs, xs].into_iter().find(|one| one.dim() == 2).unwrap(), k + 1)
+            };
+            ys = ys + chosen.one * chosen.by;
+        }
+        ys
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -168,6 +232,8 @@ mod tests {
     understood!(PartsOfArms: 11 of 13);
     understood!(HandedElements: 6 of 14);
     understood!(MadeForCode: 4 of 16);
+    understood!(DecidedArms: 3 of 7);
+    understood!(ChosenByCode: 3 of 9);
 
     fn linear(p: &nn::Path) -> nn::Linear {
         nn::linear(p, 4, 4, Default::default())
@@ -181,6 +247,14 @@ mod tests {
     fn what_leaves_an_arm() {
         agree!(|p: &nn::Path| ResultOfBranches { fc: linear(p) }, cases(), |net, xs| net.forward(xs));
         agree!(|p: &nn::Path| PartsOfArms { fc: linear(p) }, cases(), |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn what_leaves_decided_arms() {
+        for by in [1, 2] {
+            agree!(|p: &nn::Path| DecidedArms { fc: linear(p), by }, cases(), |net, xs| net.forward(xs));
+        }
+        agree!(|p: &nn::Path| ChosenByCode { fc: linear(p) }, cases(), |net, xs| net.forward(xs));
     }
 
     #[test]
