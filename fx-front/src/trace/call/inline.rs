@@ -101,13 +101,7 @@ impl Tracer<'_> {
         let modules = self.modules_within(receiver.as_ref());
         self.inlined.insert(function);
         self.frames.push(Frame { function, receiver, modules, errors });
-        // What returns in the function returns from it, whatever closure calls it.
-        let closures = std::mem::take(&mut self.closures);
-        let told = self.opaque.len();
-        let value = self.bind_params(function, args, span).and_then(|()| self.body(&callee.block));
-        let value = value.and_then(|value| self.typed(value, function)).map(handed_on);
-        let value = value.and_then(|value| self.keeps_types(callee, told).map(|()| value));
-        self.closures = closures;
+        let value = self.within_frame(function, args, span);
         self.frames.pop();
         let inner = self.leave_env();
         let left = borrowed.iter().filter_map(|(name, _)| inner.read(name).cloned()).collect();
@@ -119,6 +113,18 @@ impl Tracer<'_> {
                 self.called(function, (handed.0.as_ref(), &handed.1), &fault, (errors, span))
             }
         }
+    }
+
+    /// What the function hands over, whose frame is the innermost. What returns in it returns from it, whatever closure
+    /// calls it.
+    fn within_frame(&mut self, function: usize, args: Vec<Val>, span: Span) -> Result<Val> {
+        let callee = &self.index.fns[function];
+        let (closures, told) = (std::mem::take(&mut self.closures), self.opaque.len());
+        let value = self.bind_params(function, args, span).and_then(|()| self.body(&callee.block));
+        let value = value.and_then(|value| self.typed(value, function)).map(handed_on);
+        let value = value.and_then(|value| self.keeps_types(callee, told).map(|()| value));
+        self.closures = closures;
+        value
     }
 
     /// The fault of a function that is being inlined already.
