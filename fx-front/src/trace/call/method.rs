@@ -16,6 +16,7 @@ use crate::trace::{
         slice_split::unwrapped_split,
     },
     tensor::{const_fold, operator},
+    types::expectation::Expectation,
     unsupported,
 };
 
@@ -47,13 +48,7 @@ impl Tracer<'_> {
             }
             Ty::Tensor => return self.tensor_method(receiver, call),
             Ty::Rust(ty) if ty == "bool" && (name == "then" || name == "then_some") => {
-                let branch = option::asked(call)?;
-                let mut variables = vec![(option::FLAG.to_owned(), receiver)];
-                if let Some(value) = option::worked_out(call) {
-                    variables.push((option::VALUE.to_owned(), self.expr(value)?));
-                }
-                self.expects.next = expected;
-                return self.with_variables(&variables, |tracer| tracer.branch(&branch, false));
+                return self.asked_of(receiver, call, expected);
             }
             ty @ Ty::Leaf(_) => {
                 if let Some(value) = self.layer_method(&receiver, &ty, call, errors)? {
@@ -82,6 +77,17 @@ impl Tracer<'_> {
             return Ok(known);
         }
         self.method_of_value(receiver, &name, call)
+    }
+
+    /// `flag.then(..)` and `flag.then_some(..)`.
+    fn asked_of(&mut self, flag: Val, call: &syn::ExprMethodCall, expected: Option<Expectation>) -> Result<Val> {
+        let branch = option::asked(call)?;
+        let mut variables = vec![(option::FLAG.to_owned(), flag)];
+        if let Some(value) = option::worked_out(call) {
+            variables.push((option::VALUE.to_owned(), self.expr(value)?));
+        }
+        self.expects.next = expected;
+        self.with_variables(&variables, |tracer| tracer.branch(&branch, false))
     }
 
     /// A method of a value that is there already, as of a guard that a call yields: that of a variable which holds it.
