@@ -163,6 +163,22 @@ impl Ignored {
     }
 }
 
+/// An error of its own, though the module's `Result` is an alias with another.
+#[derive(Debug, Module)]
+pub struct TextForError {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl TextForError {
+    pub fn forward(&self, xs: &Tensor) -> Result<Tensor, String> {
+        if xs.size()[0] > 2 {
+            return Err(format!("{} rows are too many", xs.size()[0]));
+        }
+        Ok(xs.apply(&self.fc).relu())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -216,5 +232,12 @@ mod tests {
             let make = |p: &nn::Path| Ignored { fc: linear(p / "fc"), name: name.to_owned() };
             agree!(make, [randn(&[2, 4])], |net, xs| net.forward(xs));
         }
+    }
+
+    #[test]
+    fn a_text() {
+        let make = |p: &nn::Path| TextForError { fc: nn::linear(p, 4, 4, Default::default()) };
+        let cases = [1, 2, 3].map(|rows| randn(&[rows, 4]));
+        agree!(make, cases, |net, xs| net.forward(xs).unwrap_or_else(|_| Tensor::from(-1)));
     }
 }
