@@ -1,6 +1,9 @@
 //! The user's variables in scope, innermost last.
 
-use std::{collections::BTreeMap, rc::Rc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+};
 
 use fx_ir::NodeId;
 
@@ -158,4 +161,10 @@ impl Env {
     pub(in crate::trace) fn has(&self, name: &str) -> bool {
         self.read(name).is_some()
     }
+}
+
+/// The variables that some of these have otherwise than `before`, by name.
+pub(in crate::trace) fn changed_in<'e>(after: impl Iterator<Item = &'e Env>, before: &Env) -> Vec<String> {
+    let changed: BTreeSet<String> = after.flat_map(|env| env.changed_since(before)).collect();
+    changed.into_iter().collect()
 }

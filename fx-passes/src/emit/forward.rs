@@ -167,7 +167,7 @@ impl Emitter<'_> {
             Resolved::Item(..) => String::new(),
         };
         let ours = ["anyhow::Result", "tch::Result", "eyre::Result", "fx_runtime::Result"];
-        ours.iter().any(|known| full.trim_start_matches("::") == *known) && leaves_error_out(&whole)
+        !self.traced.signature.output.names_error && ours.iter().any(|known| full.trim_start_matches("::") == *known)
             || ["TchError", "Box<dyn", "anyhow::Error", "fx_runtime::Error"].iter().any(|known| whole.contains(known))
     }
 
@@ -186,17 +186,6 @@ impl Emitter<'_> {
             ),
             _ => String::new(),
         }
-    }
-}
-
-/// Whether the type names no error: `Result<Tensor>`, whose alias says which.
-fn leaves_error_out(ty: &str) -> bool {
-    let Ok(syn::Type::Path(ty)) = syn::parse_str(ty) else { return false };
-    match ty.path.segments.last().map(|last| &last.arguments) {
-        Some(syn::PathArguments::AngleBracketed(list)) => {
-            list.args.iter().filter(|arg| matches!(arg, syn::GenericArgument::Type(_))).count() == 1
-        }
-        _ => true,
     }
 }
 

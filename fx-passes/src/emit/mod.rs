@@ -1,9 +1,9 @@
 //! Graph to Rust: the frozen type, the `freeze` that fills it and the `forward` that runs it.
 //!
 //! A graph is printed three times, each time by one walk over its regions: what is known at freeze time, what is known at
-//! a call, and the code that builds the instance graph ([`instance`]). What the second reads of the first becomes a field ([`plan`]). Control flow over the live
-//! model (a loop over its layers, a `match` on an `Option` of it) is decided at freeze time and leaves a `Vec` or an
-//! enum of such fields behind.
+//! a call, and the code that builds the instance graph ([`instance`]). What the second reads of the first becomes a field
+//! ([`plan`]). Control flow over the live model (a loop over its layers, a `match` on an `Option` of it) is decided at freeze
+//! time and leaves a `Vec` or an enum of such fields behind.
 
 mod body;
 mod call;

@@ -1,7 +1,6 @@
 //! Errors get the node and the user's line, once; and the panicking door of a frozen model.
 
 use std::any::Any;
-use std::error::Error as StdError;
 use std::fmt;
 
 use tch::TchError;
@@ -30,6 +29,8 @@ impl<T, E: fmt::Display + 'static> At<T> for Result<T, E> {
 
 /// An error that names its place, as generated code hands it to its `?`: of the size of a pointer, so that the results of
 /// operations stay small.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
 pub struct LocatedError(Box<Error>);
 
 impl From<LocatedError> for Error {
@@ -37,24 +38,6 @@ impl From<LocatedError> for Error {
     #[inline(never)]
     fn from(error: LocatedError) -> Error {
         *error.0
-    }
-}
-
-impl fmt::Debug for LocatedError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.0, f)
-    }
-}
-
-impl fmt::Display for LocatedError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.0, f)
-    }
-}
-
-impl StdError for LocatedError {
-    fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        self.0.source()
     }
 }
 

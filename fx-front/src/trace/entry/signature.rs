@@ -62,6 +62,8 @@ pub struct Output {
     pub whole: String,
     /// Whether it is a `Result`.
     pub is_result: bool,
+    /// Whether the `Result` names its error, which its alias may leave out.
+    pub names_error: bool,
     /// What the type is, without the `Result`.
     pub ty: Ty,
     /// Whether it is a reference to a tensor. The frozen type hands over a handle of its own.
@@ -194,6 +196,7 @@ fn output_of(index: &Index, function: &Function) -> Output {
             written: unit.clone(),
             whole: unit,
             is_result: false,
+            names_error: false,
             ty: Ty::Tuple(Vec::new()),
             is_ref: false,
         };
@@ -203,11 +206,12 @@ fn output_of(index: &Index, function: &Function) -> Output {
         Ty::Result(ty) => (*ty, result_argument(whole).unwrap_or(whole), true),
         ty => (ty, &**whole, false),
     };
+    let names_error = is_result && matches!(&**whole, syn::Type::Path(path) if type_args(&path.path).count() > 1);
     let is_ref = ty == Ty::Tensor && matches!(inner, syn::Type::Reference(_));
     let text = |ty: &syn::Type| ty.to_token_stream().to_string();
     let written = if is_ref { "::fx_runtime::Tensor".to_owned() } else { text(inner) };
     let whole = if is_ref { text(whole).replace(&text(inner), &written) } else { text(whole) };
-    Output { written, whole, is_result, ty, is_ref }
+    Output { written, whole, is_result, names_error, ty, is_ref }
 }
 
 /// The type of what a function hands over, without the `Result` around it.

@@ -9,7 +9,7 @@ use crate::trace::types::ty::{GRU_STATE, LSTM_STATE, is_state};
 use crate::trace::types::ty::{is_concrete, is_open_list, is_untyped, never};
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Val, application,
-    env::Env,
+    env::{Env, changed_in},
     flow::{
         join_lists::ListRepr,
         join_types::{unify, with_floats},
@@ -77,9 +77,7 @@ impl Tracer<'_> {
         for (name, list) in living.iter().flat_map(|branch| branch.env.refined_since(&before)) {
             self.env.assign(&name, list);
         }
-        let mut changed: Vec<String> = living.iter().flat_map(|branch| branch.env.changed_since(&before)).collect();
-        changed.sort();
-        changed.dedup();
+        let mut changed = changed_in(living.iter().map(|branch| &branch.env), &before);
         // What some branch gives no value has none behind them, whatever the others do.
         changed.retain(|name| !living.iter().any(|branch| matches!(branch.env.read(name), Some(Val::Never))));
         let moved = self.moved_lists(&living, &changed);

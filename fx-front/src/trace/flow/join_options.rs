@@ -5,8 +5,8 @@ use proc_macro2::Span;
 
 use crate::trace::types::ty::{is_copy, is_untyped};
 use crate::trace::{
-    Env, RefKind, Result, Tracer, Ty, Val, application, flow::join::Branch, types::expectation::Expectation,
-    unsupported,
+    Env, RefKind, Result, Tracer, Ty, Val, application, env::changed_in, flow::join::Branch,
+    types::expectation::Expectation, unsupported,
 };
 
 impl Tracer<'_> {
@@ -116,9 +116,7 @@ impl Tracer<'_> {
     ) -> Result<(Vec<Branch>, Vec<String>)> {
         let mut branches = branches.to_vec();
         let living = branches.iter().filter(|branch| !matches!(branch.value, Val::Never));
-        let mut changed: Vec<String> = living.flat_map(|branch| branch.env.changed_since(before)).collect();
-        changed.sort();
-        changed.dedup();
+        let changed = changed_in(living.map(|branch| &branch.env), before);
         let mut known = Vec::new();
         for name in changed {
             let mut left: Vec<(&mut Branch, Val)> = branches

@@ -3,7 +3,11 @@
 use fx_ir::{Effect, RegionId};
 use proc_macro2::Span;
 
-use crate::trace::{RefKind, Tracer, Ty, Val, application, env::Env, flow::join::Branch};
+use crate::trace::{
+    RefKind, Tracer, Ty, Val, application,
+    env::{Env, changed_in},
+    flow::join::Branch,
+};
 
 impl Tracer<'_> {
     /// The branches with the parts of what is one value in them, where another branch knows it by its parts.
@@ -16,11 +20,8 @@ impl Tracer<'_> {
                 branch.value = self.coerce(branch.region, &shape, branch.value.clone(), span);
             }
         }
-        let changed = branches.iter().filter(|branch| !matches!(branch.value, Val::Never));
-        let mut changed: Vec<String> = changed.flat_map(|branch| branch.env.changed_since(before)).collect();
-        changed.sort();
-        changed.dedup();
-        for name in changed {
+        let living = branches.iter().filter(|branch| !matches!(branch.value, Val::Never));
+        for name in changed_in(living.map(|branch| &branch.env), before) {
             let living = branches.iter().filter(|branch| !matches!(branch.value, Val::Never));
             let Some(shape) =
                 living.filter_map(|branch| branch.env.read(&name).cloned()).reduce(|a, b| self.most_structured(&a, &b))

@@ -132,15 +132,7 @@ impl<'a> Tracer<'a> {
         };
         let held = self.expr(item)?;
         let held = self.of_known_type(held, element)?;
-        if let Some(lent) = self.option_lent_by(item, &held) {
-            let push = HostOp::Mutate("push".to_owned());
-            let args = vec![id.into(), lent];
-            self.host_node_with(Effect::Io, push, args, "push", Ty::Tuple(Vec::new()), call.span());
-            if *element == Ty::Unknown {
-                self.set_local(&place, list.clone().with_ty(Ty::List(Box::new(held.ty()))), call.span())?;
-            }
-            return Ok(Val::Unit);
-        }
+        let lent = self.option_lent_by(item, &held);
         let held = match &held {
             // What gathers the elements of a chain looks at numbers alone; a list of the user's holds references.
             Val::Node(_, ty, RefKind::Ref) if is_copy(ty) && is_gathered(&call.receiver) => {
@@ -155,7 +147,10 @@ impl<'a> Tracer<'a> {
         if item.ty() == Ty::Unknown || matches!(item.ty(), Ty::Result(_)) {
             return unsupported(call.span(), "the method `push` of a value of a type that is not known");
         }
-        self.push_item(id, &item, call.span())?;
+        match lent {
+            Some(lent) => self.push_operand(id, lent, call.span()),
+            None => self.push_item(id, &item, call.span())?,
+        }
         if *element == Ty::Unknown {
             // The first element says of which type all are.
             let known = list.clone().with_ty(Ty::List(Box::new(item.ty())));
@@ -179,10 +174,14 @@ impl<'a> Tracer<'a> {
         if self.is_temporary(list, item) {
             return unsupported(span, "a list that keeps a reference to what an iteration chooses");
         }
-        let args = vec![Arg::Node(list), self.exact_operand(item, span)?];
-        let push = HostOp::Mutate("push".to_owned());
-        self.host_node_with(Effect::Io, push, args, "push", Ty::Tuple(Vec::new()), span);
+        let item = self.exact_operand(item, span)?;
+        self.push_operand(list, item, span);
         Ok(())
+    }
+
+    fn push_operand(&mut self, list: NodeId, item: Arg, span: Span) {
+        let push = HostOp::Mutate("push".to_owned());
+        self.host_node_with(Effect::Io, push, vec![list.into(), item], "push", Ty::Tuple(Vec::new()), span);
     }
 
     /// Returns whether the item is a reference to what the generated code has in a variable of the region alone, which the
