@@ -323,7 +323,7 @@ impl Lowering<'_> {
             sig,
             block,
             key: self.index.fns[site.root].key.clone().filter(|_| is_forward),
-            is_visible: true,
+            scope: None,
             is_derived: true,
             constructor: None,
             generics: syn::Generics::default(),

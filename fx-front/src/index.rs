@@ -24,9 +24,11 @@ mod spelled;
 mod types;
 mod visible;
 
+pub use constants::AssociatedConstant;
 pub use functions::Known;
-pub use module_path::is_within;
+pub use module_path::{is_visible, is_within};
 pub(crate) use resolve::from_root;
+pub(crate) use shadowed::is_of_prelude;
 pub use shadowed::{Prelude, spelled_out};
 pub use types::Ty;
 pub(crate) use visible::scope_of;
@@ -56,6 +58,8 @@ pub struct Index {
     pub fns: Vec<Function>,
     /// The associated types of impls.
     pub associated: Vec<AssociatedType>,
+    /// The associated constants of impls.
+    pub constants: Vec<AssociatedConstant>,
     /// The files read, relative to the crate's root.
     pub files: Vec<String>,
     /// The crate's own macros that may return from the function that calls them.
@@ -209,8 +213,8 @@ pub struct Function {
     /// The key of a function without receiver of a `#[traceable]` impl that is of no trait, or of a `#[traceable]` function
     /// that makes a model.
     pub constructor: Option<crate::key::Key>,
-    /// Whether code in another module of the crate can name it.
-    pub is_visible: bool,
+    /// The module within which code can name it; `None` for the whole crate.
+    pub scope: Option<String>,
     /// Whether it was written for a function that builds a model out of closures, or for an instance, rather than by
     /// the user.
     pub is_derived: bool,
@@ -276,7 +280,7 @@ impl Index {
     /// Whether code in the module `from` can read the field: by its name, or by the accessor that `derive(Module)`
     /// writes.
     pub fn can_read(&self, from: &str, id: usize, field: &Field) -> bool {
-        self.structs[id].is_module || field.scope.as_ref().is_none_or(|scope| is_within(from, scope))
+        self.structs[id].is_module || is_visible(field.scope.as_ref(), from)
     }
 
     /// The type of a field.
@@ -317,6 +321,11 @@ impl Function {
     /// The `use` items of its body, as source; of the blocks inside it, without the names, for the traits among them.
     pub fn uses(&self) -> Vec<String> {
         crate::syntax::imported::uses(&self.block)
+    }
+
+    /// Whether code in the module `from` can name it.
+    pub fn is_visible_from(&self, from: &str) -> bool {
+        is_visible(self.scope.as_ref(), from)
     }
 
     /// Whether it takes `&mut self`.

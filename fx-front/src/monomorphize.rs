@@ -99,7 +99,7 @@ fn function_of(index: &Index, id: usize, instance: &Instance) -> Option<Function
         fx: function.fx,
         traceable: function.traceable.clone(),
         key: function.key.clone(),
-        is_visible: function.is_visible,
+        scope: function.scope.clone(),
     })
 }
 

@@ -193,7 +193,7 @@ impl Scan<'_> {
                     traceable: None,
                     key: None,
                     constructor: None,
-                    is_visible: true,
+                    scope: None,
                     is_derived: false,
                     generics: generics.clone(),
                     instances: Vec::new(),
@@ -264,6 +264,7 @@ impl Scan<'_> {
         let entries = options.as_ref().map(|options| options.entry_fns(item)).unwrap_or_default();
         let mut associated = Associated::of(item);
         self.index.associated.extend(associated.listed(module, &item.self_ty));
+        self.index.constants.extend(associated::constants(item, module));
         for inner in &item.items {
             let syn::ImplItem::Fn(method) = inner else { continue };
             if cfg::is_active(&method.attrs) == Some(false) {
@@ -286,7 +287,7 @@ impl Scan<'_> {
                 traceable: options.clone(),
                 constructor: is_constructor.then(|| Key::of_constructor(&item.self_ty, &method.sig, &method.block)),
                 key: is_entry.then(|| Key::of_method(&item.self_ty, &method.sig, &method.block)),
-                is_visible: of_trait.is_some() || !matches!(method.vis, syn::Visibility::Inherited),
+                scope: if of_trait.is_some() { None } else { index::scope_of(&method.vis, module) },
                 is_derived: false,
                 generics: item.generics.clone(),
                 instances: Vec::new(),
@@ -312,7 +313,7 @@ impl Scan<'_> {
             constructor,
             key,
             traceable: options,
-            is_visible: !matches!(item.vis, syn::Visibility::Inherited),
+            scope: index::scope_of(&item.vis, module),
             is_derived: false,
             generics: syn::Generics::default(),
             instances: Vec::new(),

@@ -315,8 +315,8 @@ pub fn f(xs: &Tensor) -> Tensor {
 ",
         expect![[r#"
             graph f(xs: tensor) {
-              %opaque = rust["(inner :: public (xs)).shallow_clone()", block, let mut xs = "$0", io, opaque("`public` (src/lib.rs:8): `private` (src/lib.rs:7): `SECRET` is private to its module")](host.ref(xs)) : tensor  @ src/lib.rs:14 as opaque
-              %relu = relu(%opaque) : tensor  @ src/lib.rs:9 as relu
+              %public = rust["crate::inner::public($0)", io, opaque("`public` (src/lib.rs:8): `private` (src/lib.rs:7): `SECRET` is private to its module")](host.ref(xs)) : tensor  @ src/lib.rs:14 as public
+              %relu = relu(%public) : tensor  @ src/lib.rs:9 as relu
               %mul = mul.Scalar(%relu, 2.0) : tensor  @ src/lib.rs:9 as mul
               yield %mul  @ src/lib.rs:15 as output
             }src/lib.rs:14: carried along, not understood: `public` (src/lib.rs:8): `private` (src/lib.rs:7): `SECRET` is private to its module [FX0008]

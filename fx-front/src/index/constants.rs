@@ -1,15 +1,39 @@
-//! Names that are patterns of their own: where one of them is in scope, no variable can be called so.
+//! Constants: associated ones, and names that are patterns of their own, so that no variable can be called so where one of
+//! them is in scope.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fx_ir::Arg;
 use syn::visit_mut::{self, VisitMut};
 
-use super::{Index, Name, Resolved};
+use super::{Index, Name, Resolved, Ty};
+
+/// `const EPS: f64 = 1e-5;` of an impl.
+#[derive(Debug)]
+pub struct AssociatedConstant {
+    /// The module of the impl.
+    pub module: String,
+    /// The type that the impl is for.
+    pub of: syn::Type,
+    /// The name.
+    pub name: String,
+    /// The value where that is a literal.
+    pub value: Option<Arg>,
+    /// The type of the value.
+    pub ty: syn::Type,
+    /// The module within which it is visible; `None` for the whole crate.
+    pub scope: Option<String>,
+}
 
 /// Through how many `*` a name may come.
 const DEPTH: u32 = 4;
 
 impl Index {
+    /// The associated constant of that name of the type.
+    pub fn constant_of(&self, ty: &Ty, name: &str) -> Option<&AssociatedConstant> {
+        self.constants.iter().find(|one| one.name == name && self.ty(&one.module, None, &one.of) == *ty)
+    }
+
     /// The names that code in the module reads as constants: those of constants, of structs without fields, and of an
     /// enum's variants where a `use` brings them in.
     pub fn constants(&self, module: &str) -> BTreeSet<String> {

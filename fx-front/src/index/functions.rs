@@ -139,7 +139,7 @@ impl Index {
         let (module, name) = known.of.rsplit_once("::")?;
         let owner = Ty::Struct(self.struct_at(&known.of)?);
         let method = &self.fns[self.method(&owner, &known.name)?];
-        let is_named = method.is_visible || super::is_within(from, &method.module);
+        let is_named = method.is_visible_from(from);
         is_named.then(|| Some(format!("{}::{}", self.path_from(from, module, name)?, known.name)))?
     }
 }

@@ -4,3 +4,8 @@
 pub fn is_within(inner: &str, outer: &str) -> bool {
     inner == outer || inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with("::"))
 }
+
+/// Whether what is visible within `scope`, or everywhere, is visible in the module `from`.
+pub fn is_visible(scope: Option<&String>, from: &str) -> bool {
+    scope.is_none_or(|scope| is_within(from, scope))
+}

@@ -36,6 +36,35 @@ const PRELUDE: &[Prelude] = &[
     ("Sync", "::core::marker::Sync"),
 ];
 
+/// Further names of the language and its prelude, which generated code writes nowhere by a path.
+const GIVEN: &[&str] = &[
+    "AsMut",
+    "Copy",
+    "DoubleEndedIterator",
+    "Drop",
+    "Eq",
+    "ExactSizeIterator",
+    "Extend",
+    "FnOnce",
+    "FromIterator",
+    "IntoIterator",
+    "Ord",
+    "PartialEq",
+    "PartialOrd",
+    "Result",
+    "Sized",
+    "ToOwned",
+    "ToString",
+    "TryFrom",
+    "TryInto",
+    "str",
+];
+
+/// Whether the name is one of Rust's prelude.
+pub(crate) fn is_of_prelude(name: &str) -> bool {
+    PRELUDE.iter().any(|(known, _)| *known == name) || GIVEN.contains(&name)
+}
+
 impl Index {
     /// The names of the prelude that mean something else in the module.
     pub fn shadowed(&self, module: &str) -> Vec<Prelude> {

@@ -1,8 +1,8 @@
-//! Associated types of an impl: `Self::Input` is what the impl says it is, also where there is no such impl.
+//! Associated types and constants of an impl: `Self::Input` is what the impl says it is, also where there is no such impl.
 
 use std::collections::BTreeMap;
 
-use crate::index::AssociatedType;
+use crate::index::{AssociatedConstant, AssociatedType, scope_of};
 use syn::visit_mut::{self, VisitMut};
 
 /// The types that an impl of a trait gives names to.
@@ -34,6 +34,22 @@ impl Associated {
             self.visit_block_mut(block);
         }
     }
+}
+
+/// The associated constants of an impl.
+pub(super) fn constants(item: &syn::ItemImpl, module: &str) -> impl Iterator<Item = AssociatedConstant> {
+    let constants = item.items.iter().filter_map(|inner| match inner {
+        syn::ImplItem::Const(constant) => Some(constant),
+        _ => None,
+    });
+    constants.map(move |constant| AssociatedConstant {
+        module: module.to_owned(),
+        of: (*item.self_ty).clone(),
+        name: constant.ident.to_string(),
+        value: crate::syntax::literal(&constant.expr),
+        ty: constant.ty.clone(),
+        scope: if item.trait_.is_some() { None } else { scope_of(&constant.vis, module) },
+    })
 }
 
 impl VisitMut for Associated {

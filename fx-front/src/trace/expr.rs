@@ -186,6 +186,9 @@ impl Tracer<'_> {
 
     /// The value of a constant whose name generated code cannot spell.
     fn private_constant(&self, path: &syn::Path) -> Option<Val> {
+        if let Some(known) = self.associated_constant(path) {
+            return Some(Val::Lit(known.value.clone()?, self.index.ty(&known.module, None, &known.ty)));
+        }
         let Resolved::Item(module, _, Name::Const(Some(value), ty)) =
             self.index.resolve(self.module(), &path_text(path))
         else {

@@ -6,7 +6,9 @@ pub(in crate::trace) mod capture_place;
 pub(in crate::trace) mod captured;
 pub(in crate::trace) mod failing;
 pub(in crate::trace) mod moved;
+pub(in crate::trace) mod operands;
 pub(in crate::trace) mod option;
+pub(in crate::trace) mod requalified;
 pub(in crate::trace) mod state_copies;
 pub(in crate::trace) mod statement;
 pub(in crate::trace) mod template;
@@ -37,6 +39,9 @@ impl Tracer<'_> {
     /// Carries an expression along as it is, because of `fault`; the fault itself where that cannot be done.
     pub(in crate::trace) fn opaque_expr(&mut self, expr: &syn::Expr, fault: Unsupported) -> Result<Val> {
         let expected = self.expects.next.take();
+        if self.trials > 0 {
+            return Err(fault);
+        }
         let fault = located(fault, expr.span());
         self.refuse_gradients(expr, expr.span());
         let is_mut_borrow = matches!(expr, syn::Expr::Reference(borrowed) if borrowed.mutability.is_some());
@@ -58,7 +63,12 @@ impl Tracer<'_> {
         // Why the first thing was not understood is worth more than why the code around it cannot be carried.
         let borrows = ty == Ty::Tensor && may_borrow(expr);
         let fallible = failing.is_some();
-        let Ok(carried) = self.captured_with_writes(expr, expr.span(), (borrows, failing)) else { return Err(fault) };
+        let (expr, operands) = &self.traced_operands(expr);
+        let captured = self.with_variables(operands, |tracer| {
+            let captured = tracer.captured_with_writes(expr, expr.span(), (borrows, failing))?;
+            Ok((tracer.operations(expr, &captured.text()), captured))
+        });
+        let Ok((operations, carried)) = captured else { return Err(fault) };
         let OpaqueCode { template, form, args, writing, holds } = carried;
         if holds && !self.owns_results(&ty, writing.as_ref()) {
             // It may be, or hold, a reference into what is only borrowed to the code.
@@ -66,7 +76,6 @@ impl Tracer<'_> {
         }
         let mark = self.checkpoint();
         let code = Code { fallible, ..Code::opaque(template, fault.reason.clone()).of_form(form) };
-        let operations = self.operations(expr, &code.text());
         let whole = if writing.is_none() { ty.clone() } else { Ty::Unknown };
         let is_result = matches!(whole, Ty::Result(_));
         let value = self.push(Op::Rust(code), args, "opaque", whole, expr.span());
@@ -81,18 +90,24 @@ impl Tracer<'_> {
             self.rollback(mark);
             return Err(fault);
         };
+        let value = self.handed_over(id, ty, &writing, expr.span());
+        self.facts.set_writing(id, writing);
+        self.report_opaque(fault.span, &fault.reason, operations);
+        Ok(value)
+    }
+
+    /// The value of code that hands over, behind it, the variables that it writes to; these are given what it wrote.
+    fn handed_over(&mut self, code: NodeId, ty: Ty, writing: &WritingCode, span: Span) -> Val {
         let part = |tracer: &mut Self, position: usize, name: &str, ty: Ty| {
-            tracer.push(Op::TupleGet(position), vec![id.into()], name, ty, expr.span())
+            tracer.push(Op::TupleGet(position), vec![code.into()], name, ty, span)
         };
         for (position, name) in writing.written.iter().enumerate() {
             let ty = self.env.read(name).map_or(Ty::Unknown, Val::ty);
             let next = part(self, position + 1, name, ty);
             self.env.assign(name, next);
         }
-        self.facts.set_writing(id, writing);
-        self.report_opaque(fault.span, &fault.reason, operations);
         let ty = if matches!(ty, Ty::Result(_)) { Ty::Unknown } else { ty };
-        Ok(part(self, 0, "opaque_value", ty))
+        part(self, 0, "opaque_value", ty)
     }
 
     /// Notes that there is to be no frozen type where the code computes gradients, of which a frozen model has none.

@@ -38,6 +38,8 @@ pub(in crate::trace) struct Tracer<'a> {
     pub(in crate::trace) edits: Vec<(NodeId, Node)>,
     /// Whether a loop is being traced for the types alone of what it carries.
     pub(in crate::trace) types_only: bool,
+    /// How many operands of opaque code are being traced, each of which is given up where it is not understood whole.
+    pub(in crate::trace) trials: u32,
     /// Whether what is being traced is gathered into a `Vec`, where a `let` says it.
     pub(in crate::trace) expects_vec: Option<bool>,
     /// The types that the code around an expression says it has.
@@ -147,6 +149,7 @@ impl<'a> Tracer<'a> {
             left: None,
             unwritten: Unwritten::ByParts { is_used: false },
             is_whole: false,
+            trials: 0,
         }
     }
 

@@ -37,8 +37,8 @@ impl Emitter<'_> {
             Op::GetAttr(name) => {
                 let base = node.input(0)?;
                 let value = self.field(base, &read(base), name);
-                // What an accessor yields is a reference; a number or a device may be wanted by value.
-                let plain = value.is_ref && matches!(node.ty, Type::Rust(_));
+                // What an accessor yields is a reference; a number, an option or a tuple may be wanted by value.
+                let plain = value.is_ref && matches!(node.ty, Type::Rust(_) | Type::Option(_) | Type::Tuple(_));
                 Some(if plain { Value::owned(format!("(*{})", value.text)) } else { value })
             }
             Op::Host(op) if !op.fallible && !host::is_block(&op.op) && !host::yields_reference(&op.op) => {

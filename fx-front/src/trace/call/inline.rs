@@ -7,7 +7,7 @@ use syn::spanned::Spanned;
 
 use crate::diag::{Code, Severity};
 use crate::frozen;
-use crate::index::{Resolved, is_within};
+use crate::index::Resolved;
 use crate::syntax::written_types::typed_params;
 use crate::trace::types::ty::is_copy;
 use crate::trace::{
@@ -161,14 +161,16 @@ impl Tracer<'_> {
             self.report(Code::Opaque, Severity::Error, fault.span, message, help);
         }
         // The fault lies in the callee; at the call it is the call that is not understood.
-        unsupported(span, format!("`{}` ({}): {}", callee.sig.ident, callee.place(fault.span), fault.reason))
+        let reason = format!("`{}` ({}): {}", callee.sig.ident, callee.place(fault.span), fault.reason);
+        let told = Unsupported { span, reason };
+        self.opaque_call(function, (receiver, args), &told, (errors, span)).ok_or(told)
     }
 
     /// `self.activation.get_fn()` as it is: a method without arguments of a field of the model that is no layer.
     fn asked(&mut self, function: usize, receiver: Option<&Val>, fault: &Unsupported, span: Span) -> Option<Val> {
         let callee = &self.index.fns[function];
         let is_plain = callee.sig.inputs.len() == 1 && callee.sig.generics.params.is_empty() && !callee.writes_self();
-        let is_named = callee.is_visible || is_within(self.home(), &callee.module);
+        let is_named = callee.is_visible_from(self.home());
         let value = receiver.filter(|value| matches!(value.ty(), Ty::Struct(_)) && !self.is_module(&value.ty()))?;
         let syn::ReturnType::Type(_, output) = &callee.sig.output else { return None };
         self.path_of(value).filter(|_| is_plain && is_named && !callee.fx.inline.is_present())?;

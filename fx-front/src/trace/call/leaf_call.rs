@@ -4,8 +4,8 @@ use fx_ir::{Arg, Effect, Host, HostOp, Op};
 use proc_macro2::Span;
 use quote::ToTokens;
 
+use crate::attrs::FnOptions;
 use crate::trace::{Result, Tracer, Ty, Val, unsupported};
-use crate::{attrs::FnOptions, index::is_within};
 
 impl Tracer<'_> {
     /// One node that calls the function of the crate, which is not looked into.
@@ -44,11 +44,11 @@ impl Tracer<'_> {
     }
 
     /// The function as generated code names it.
-    fn callee(&mut self, function: usize, receiver: Option<&Val>, span: Span) -> Result<(HostOp, Vec<Arg>)> {
+    pub(super) fn callee(&mut self, function: usize, receiver: Option<&Val>, span: Span) -> Result<(HostOp, Vec<Arg>)> {
         let callee = &self.index.fns[function];
         let name = &callee.sig.ident;
         let home = self.home();
-        if !callee.is_visible && !is_within(home, &callee.module) {
+        if !callee.is_visible_from(home) {
             return unsupported(span, format!("`{name}` is private to its module"));
         }
         if let Some(receiver) = receiver {
@@ -62,7 +62,10 @@ impl Tracer<'_> {
             },
             // A variable of the generated code may have the function's name.
             None if home == callee.module => format!("self::{name}"),
-            None => format!("{}::{name}", callee.module),
+            None => match self.index.path_from(home, &callee.module, &name.to_string()) {
+                Some(path) => path,
+                None => return unsupported(span, format!("`{name}` is private to its module")),
+            },
         };
         Ok((HostOp::Call(path), Vec::new()))
     }

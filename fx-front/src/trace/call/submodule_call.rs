@@ -35,7 +35,7 @@ impl Tracer<'_> {
     }
 
     /// A tuple as what it consists of, as the body of the function would have yielded it.
-    fn in_parts(&mut self, value: Val, span: Span) -> Val {
+    pub(super) fn in_parts(&mut self, value: Val, span: Span) -> Val {
         let Val::Node(_, Ty::Tuple(parts), _) = &value else { return value };
         let parts: Option<Vec<Val>> = (0..parts.len())
             .map(|position| {
@@ -103,7 +103,7 @@ impl Tracer<'_> {
         self.path_of(receiver)?;
         let (callee, item) = (&self.index.fns[function], &self.index.structs[*owner]);
         let home = self.home();
-        let is_plain = callee.is_visible && callee.sig.generics.params.is_empty() && item.instance.is_none();
+        let is_plain = callee.is_visible_from(home) && callee.sig.generics.params.is_empty() && item.instance.is_none();
         let returns = callee.sig.output.to_token_stream().to_string();
         let is_named = self.index.sees(home, &item.module, &item.name);
         let is_frozen = frozen::is_entry(callee)
@@ -114,7 +114,7 @@ impl Tracer<'_> {
     }
 
     /// An argument as the frozen type takes it; `None` for one of which it is not sure that it fits.
-    fn handed(&mut self, value: &Val, ty: &syn::Type, span: Span) -> Option<Arg> {
+    pub(super) fn handed(&mut self, value: &Val, ty: &syn::Type, span: Span) -> Option<Arg> {
         if let (Val::Tuple(parts), syn::Type::Tuple(types)) = (value, ty) {
             let parts = parts.iter().zip(&types.elems).map(|(part, ty)| self.handed(part, ty, span));
             return Some(HostOp::Tuple.of(parts.collect::<Option<Vec<Arg>>>()?));

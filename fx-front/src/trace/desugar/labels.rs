@@ -177,11 +177,16 @@ pub(in crate::trace) fn without_return(stmt: &Stmt, rest: &[Stmt]) -> Option<Blo
         _ => {}
     }
     let span = stmt.span();
+    let rest: Block = match rest {
+        // The function ends in the loop, which does not come to an end.
+        [] => parse_quote_spanned!(span=> { ::core::unreachable!() }),
+        rest => parse_quote_spanned!(span=> { #(#rest)* }),
+    };
     left.found.then(|| {
         parse_quote_spanned!(span=> {
             let mut fx_returned: Option<::fx_runtime::Tensor> = None;
             #stmt
-            match fx_returned { Some(fx_value) => fx_value, None => { #(#rest)* } }
+            match fx_returned { Some(fx_value) => fx_value, None => #rest }
         })
     })
 }

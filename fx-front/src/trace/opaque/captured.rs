@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use fx_ir::{Arg, CodeForm, CodeScope, CodeVariable, Op, template::escaped};
+use fx_ir::{Arg, Code, CodeForm, CodeScope, CodeVariable, Op, template::escaped};
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
@@ -18,6 +18,7 @@ use crate::trace::{
         capture_place::looks_behind,
         failing::FailingCode,
         moved::{moved_parts, with_handles},
+        requalified::Requalified,
         template::{WritingCode, hole},
     },
     tensor::operator_trait::is_operator_method,
@@ -34,6 +35,13 @@ pub(in crate::trace) struct OpaqueCode {
     pub(in crate::trace) writing: Option<WritingCode>,
     /// Whether it holds state of the model, into which its value could be a reference.
     pub(in crate::trace) holds: bool,
+}
+
+impl OpaqueCode {
+    /// The code as it is printed, with holes for its operands.
+    pub(in crate::trace) fn text(&self) -> String {
+        Code::pure(self.template.clone()).of_form(self.form.clone()).text()
+    }
 }
 
 /// Code and what it mentions.
@@ -55,12 +63,11 @@ impl Tracer<'_> {
         span: Span,
         (is_shared, failing): (bool, Option<FailingCode>),
     ) -> Result<OpaqueCode> {
-        if !self.is_home() {
-            return unsupported(span, "code of another module");
-        }
         if self.index.names_body_item(expr) {
             return unsupported(span, "an item inside a function body");
         }
+        let Requalified { expr, uses } = self.requalified(expr)?;
+        let expr = &expr;
         let writes = self.writes(expr);
         self.spill_variables(&writes, span)?;
         let inner = bound_names(expr);
@@ -78,7 +85,7 @@ impl Tracer<'_> {
             None => Mention::None,
         });
         let mut args = Vec::new();
-        let mut scope = CodeScope { uses: self.function().uses(), variables: Vec::new() };
+        let mut scope = CodeScope { uses, variables: Vec::new() };
         for name in &capture.variables {
             let Some(value) = self.env.read(name).cloned() else { continue };
             if !writes.is_empty() && self.is_overwritten(&value) {

@@ -60,6 +60,7 @@ impl Tracer<'_> {
         let own = syn::Ident::new("Self", proc_macro2::Span::call_site());
         let params = function.sig.generics.type_params().map(|param| &param.ident).chain([&own]);
         let is_open = params.into_iter().any(|name| mentions(&path, name));
-        (!is_open).then(|| path.to_token_stream().to_string())
+        let result = self.requalified_type(&syn::Type::Path(path)).ok().filter(|_| !is_open)?;
+        Some(result.to_token_stream().to_string())
     }
 }

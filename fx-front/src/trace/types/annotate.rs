@@ -2,12 +2,11 @@
 
 use fx_ir::{Op, Type};
 use quote::ToTokens;
-use syn::spanned::Spanned;
 use syn::visit_mut::VisitMut;
 
 use crate::syntax::lifetimes::ElideLifetimes;
 use crate::trace::types::ty::{is_copy, is_untyped};
-use crate::trace::{Result, Tracer, Ty, Val, unsupported};
+use crate::trace::{Result, Tracer, Ty, Val};
 
 impl Tracer<'_> {
     /// Code of a type that is not known, where a number of this type has to stand.
@@ -40,18 +39,15 @@ impl Tracer<'_> {
     /// Code that is kept as opaque code may be of the type that is written, and of no other, only because it is written.
     pub(in crate::trace) fn annotate(&mut self, value: &Val, ty: &syn::Type) -> Result<()> {
         let whole = self.whole_of(value);
-        let is_home = self.is_home();
         let is_part = whole != value.node();
         let Some(id) = whole.filter(|&id| self.graph.scope_of(id) == Some(self.region)) else { return Ok(()) };
         let writing = self.facts.writing(id).cloned();
-        let ty = self.without_lifetimes(ty.clone(), ElideLifetimes::visit_type_mut);
+        let elided = self.requalified_type(ty).map(|ty| self.without_lifetimes(ty, ElideLifetimes::visit_type_mut));
         let Op::Rust(code) = &mut self.edit_node(id).op else { return Ok(()) };
         if code.opaque.is_none() {
             return Ok(());
         }
-        if !is_home {
-            return unsupported(ty.span(), "a type of another module");
-        }
+        let ty = elided?;
         if is_part {
             // The other parts are variables that it writes to.
             if let Some(writing) = writing {

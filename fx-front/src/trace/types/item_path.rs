@@ -3,7 +3,7 @@
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use crate::index::{Resolved, Ty};
+use crate::index::{AssociatedConstant, Resolved, Ty, is_visible};
 use crate::syntax::{imported::imported, path_text};
 use crate::trace::{Result, Tracer, unsupported};
 
@@ -14,6 +14,10 @@ impl Tracer<'_> {
         let text = path_text(path);
         if self.index.names_body_item(path) {
             return unsupported(path.span(), "an item inside a function body, which generated code cannot name");
+        }
+        let hidden = self.associated_constant(path).filter(|known| !is_visible(known.scope.as_ref(), self.home()));
+        if hidden.is_some() {
+            return unsupported(path.span(), format!("`{text}` is private to its module"));
         }
         if path.segments.first().is_some_and(|first| first.ident == "Self") {
             let owner = self.function().owner.as_ref().map(|owner| self.index.ty(self.module(), None, owner));
@@ -46,6 +50,17 @@ impl Tracer<'_> {
             Resolved::External(_) if self.is_known(head, tail) => Ok(written),
             Resolved::External(_) => unsupported(path.span(), format!("the meaning of `{text}` is not known")),
         }
+    }
+
+    /// The associated constant that the path names: `Self::EPS`.
+    pub(in crate::trace) fn associated_constant(&self, path: &syn::Path) -> Option<&AssociatedConstant> {
+        let text = path_text(path);
+        let (head, name) = text.rsplit_once("::")?;
+        let owner = match head {
+            "Self" => self.function().owner.clone()?,
+            head => syn::parse_str::<syn::Type>(head).ok()?,
+        };
+        self.index.constant_of(&self.index.ty(self.module(), None, &owner), name)
     }
 
     /// Whether it is a type or constant parameter of the function.

@@ -141,7 +141,7 @@ mod tests {
     use super::*;
     use crate::check::{agree, randn, understood};
 
-    understood!(Conversions: 5 of 11);
+    understood!(Conversions: 7 of 11);
 
     #[test]
     fn same_padding() {

@@ -129,7 +129,7 @@ mod tests {
     use crate::check::{agree, randn, understood};
 
     understood!(Extended: 16 of 19);
-    understood!(WithTrait: 0 of 3);
+    understood!(WithTrait: 3 of 4);
 
     fn linear(p: &nn::Path) -> nn::Linear {
         nn::linear(p / "fc", 4, 4, Default::default())

@@ -112,7 +112,7 @@ mod tests {
     use super::*;
     use crate::check::{agree, randn, understood};
 
-    understood!(Aliases: 2 of 7);
+    understood!(Aliases: 3 of 6);
 
     fn linear(p: &nn::Path) -> nn::Linear {
         nn::linear(p / "fc", 4, 4, Default::default())

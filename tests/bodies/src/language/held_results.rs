@@ -150,7 +150,7 @@ mod tests {
     understood!(Locked: 1 of 10);
     understood!(BySize: 0 of 7);
     understood!(Local: 0 of 9);
-    understood!(OrElse: 0 of 12);
+    understood!(OrElse: 1 of 11);
 
     fn linear(p: nn::Path) -> nn::Linear {
         nn::linear(p, 4, 4, Default::default())

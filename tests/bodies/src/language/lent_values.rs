@@ -268,7 +268,7 @@ mod tests {
     use crate::check::{agree, randn, understood};
 
     understood!(Stored: 2 of 6);
-    understood!(Boxed: 0 of 4);
+    understood!(Boxed: 2 of 3);
     understood!(Rows: 2 of 4);
     understood!(Seen: 2 of 6);
 

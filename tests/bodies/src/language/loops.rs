@@ -355,6 +355,33 @@ impl LeftForGood {
     }
 }
 
+/// The same in a method that is inlined: nothing stands behind its loop.
+#[derive(Debug, Module)]
+pub struct LeftInPart {
+    fc: nn::Linear,
+    is_short: bool,
+}
+
+impl LeftInPart {
+    fn part(&self, xs: &Tensor, turn: i64) -> Tensor {
+        loop {
+            if self.is_short {
+                return xs.neg();
+            }
+            break {
+                return xs * turn;
+            };
+        }
+    }
+}
+
+#[traceable]
+impl LeftInPart {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        self.part(&xs.apply(&self.fc), 3).tanh()
+    }
+}
+
 /// Loops that do nothing, where the model keeps a count.
 #[derive(Debug, Module)]
 pub struct Idle {
@@ -426,7 +453,9 @@ impl Worklist {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{agree, randn};
+    use crate::check::{agree, randn, understood};
+
+    understood!(LeftInPart: 2 of 6);
 
     fn linear(p: nn::Path, from: i64, to: i64) -> nn::Linear {
         nn::linear(p, from, to, Default::default())
@@ -525,6 +554,14 @@ mod tests {
     fn left_for_good() {
         for is_short in [true, false] {
             agree!(|_| LeftForGood { is_short }, [randn(&[2, 4])], |net, xs| net.forward(xs));
+        }
+    }
+
+    #[test]
+    fn left_in_part() {
+        for is_short in [true, false] {
+            let make = |p: &nn::Path| LeftInPart { fc: nn::linear(p / "fc", 4, 4, Default::default()), is_short };
+            agree!(make, [randn(&[2, 4])], |net, xs| net.forward(xs));
         }
     }
 

@@ -51,6 +51,7 @@ pub mod maps;
 pub mod matched_texts;
 pub mod mut_references;
 pub mod names;
+pub mod opaque_parts;
 pub mod opaque_statements;
 pub mod operators;
 pub mod options;

@@ -223,7 +223,7 @@ mod tests {
     use fx_runtime::nn::Module as _;
 
     understood!(Shown: 2 of 6);
-    understood!(Private: 1 of 7);
+    understood!(Private: 2 of 6);
 
     fn linear(p: nn::Path) -> nn::Linear {
         nn::linear(p, 4, 4, Default::default())

@@ -212,7 +212,7 @@ mod tests {
     not_interpreted!(Asserts: "interpreting the code");
 
     understood!(Strings: 3 of 11);
-    understood!(Collections: 1 of 17);
+    understood!(Collections: 2 of 17);
     understood!(References: 0 of 5);
     understood!(CarriedAway: 0 of 8);
 

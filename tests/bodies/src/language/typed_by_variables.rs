@@ -558,13 +558,13 @@ mod tests {
     understood!(Names: 3 of 9);
     understood!(Chosen: 1 of 3);
     understood!(Cast: 28 of 31);
-    understood!(ByConstant: 1 of 4);
-    understood!(HandedOn: 3 of 9);
+    understood!(ByConstant: 2 of 3);
+    understood!(HandedOn: 4 of 8);
     understood!(Fallible: 0 of 16);
     understood!(EitherOf: 0 of 12);
     understood!(Closures: 2 of 7);
     understood!(Summed: 1 of 4);
-    understood!(Object: 0 of 5);
+    understood!(Object: 1 of 4);
     understood!(OwnIterator: 0 of 3);
     understood!(Unzipped: 3 of 8);
     understood!(Converted: 1 of 4);

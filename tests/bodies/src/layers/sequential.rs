@@ -205,7 +205,7 @@ mod tests {
     use super::*;
     use crate::check::{agree, randn, understood};
 
-    understood!(Custom: 0 of 12);
+    understood!(Custom: 7 of 14);
 
     #[test]
     fn inline() {

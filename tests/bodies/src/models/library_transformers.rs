@@ -252,7 +252,7 @@ mod tests {
     use crate::check::{Close, agree, alone, device, randn, root, understood};
     use fx_runtime::Kind;
 
-    understood!(Borrowed: 0 of 8);
+    understood!(Borrowed: 1 of 7);
 
     impl Close for BlockOutput {
         fn close(&self, eager: &BlockOutput) {

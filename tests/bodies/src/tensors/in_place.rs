@@ -463,7 +463,7 @@ mod tests {
     use super::*;
     use crate::check::{agree, randn, understood};
 
-    understood!(InMap: 4 of 11);
+    understood!(InMap: 5 of 12);
     understood!(Borrowed: 0 of 7);
     understood!(ConvHelper: 2 of 9);
     understood!(FromCarried: 4 of 14);

@@ -199,7 +199,7 @@ pub(in crate::fuzz) fn body(seed: u64, number: usize) -> String {
         let helper = writer.helper(number);
         if helper.contains("&self,") { &mut methods } else { &mut functions }.push_str(&helper);
     }
-    let (forward, arguments) = writer.forward();
+    let Forward { text: forward, arguments, parameters } = writer.forward();
     // What is lent may be what is handed over beside it.
     let is_shared = lent::lends_kept(&arguments) && writer.once_in(4);
     let shares = if is_shared { "if variant == 2 { state.0.h = x.shallow_clone(); }" } else { "" };
@@ -232,22 +232,47 @@ pub(in crate::fuzz) fn body(seed: u64, number: usize) -> String {
         ),
         _ => format!("body!({net}, |net, variant, x, y| net.forward(x{arguments}))"),
     };
-    format!(
-        "{ITEMS}\n{items}\n{real}\n{lend}\n{shadow}\n{functions}\n#[derive(Debug, Module)]\npub struct {net} {{ {} }}\n\
-         impl {net} {{ fn new(p: &nn::Path, variant: usize) -> Self {{ Self {{ {made} }} }} {methods} }}\n\
-         #[traceable]\nimpl {net} {{ {forward} }}\n\
-         crate::{check};\n",
+    let is_part = !writer.is_lent() && writer.once_in(4);
+    let (name, traceable) = if is_part { ("Part", "") } else { (net.as_str(), "#[traceable]") };
+    let model = format!(
+        "{ITEMS}\n{items}\n{real}\n{lend}\n{shadow}\n{functions}\n#[derive(Debug, Module)]\npub struct {name} {{ {} }}\n\
+         impl {name} {{ pub fn new(p: &nn::Path, variant: usize) -> Self {{ Self {{ {made} }} }} {methods} }}\n\
+         {traceable}\nimpl {name} {{ {forward} }}\n",
         types.collect::<String>(),
+    );
+    let model = if is_part { around(&model, &net, &forward, &parameters) } else { model };
+    format!("{model}\ncrate::{check};\n")
+}
+
+/// A model whose only part is the one of the module, all of which but its type and its forward is private.
+fn around(part: &str, net: &str, forward: &str, parameters: &[String]) -> String {
+    let head = forward.split(" {").next().unwrap_or_default().replace("mut p:", "p:");
+    let head = head.replace("mut q:", "q:").replace("mut r:", "r:");
+    format!(
+        "mod model {{ {part} }}\nuse fx_runtime::{{Module, Tensor, nn, traceable}};\nuse model::Mode;\n\
+         #[derive(Debug, Module)]\npub struct {net} {{ part: model::Part }}\n\
+         impl {net} {{ fn new(p: &nn::Path, variant: usize) -> Self {{ Self {{ part: model::Part::new(p, variant) }} }} }}\n\
+         #[traceable]\nimpl {net} {{ {head} {{ self.part.forward(xs, {}) }} }}\n",
+        parameters.join(", ")
     )
 }
 
+/// A forward.
+struct Forward {
+    text: String,
+    /// What is handed to it behind `xs`.
+    arguments: String,
+    /// The names of the parameters behind `xs`.
+    parameters: Vec<String>,
+}
+
 impl Writer {
-    /// The forward, and what is handed to it behind `xs`.
-    fn forward(&mut self) -> (String, String) {
+    fn forward(&mut self) -> Forward {
         self.has_self = true;
         self.scope.parameter("xs", Type::Shared, false);
         let (mut written, mut arguments) = self.lent_parameters();
         let count = if self.writes_self() || self.has_cells() { 0 } else { self.below(4) };
+        let mut parameters = Vec::new();
         for name in ["p", "q", "r"].into_iter().take(count) {
             let (ty, argument) = PARAMETERS[self.below(PARAMETERS.len())];
             // What is lent to be written is carried along whole, and hides the rest.
@@ -256,6 +281,7 @@ impl Writer {
             }
             let is_mut = matches!(ty, Type::Tensor | Type::Maybe | Type::Int);
             self.scope.parameter(name, ty, is_mut);
+            parameters.push(name.to_owned());
             let mutable = if is_mut { "mut " } else { "" };
             written += &[", ", mutable, name, ": ", ty.written()].concat();
             arguments += &[", ", argument].concat();
@@ -284,7 +310,8 @@ impl Writer {
         };
         let touched = if self.has_cells() { "self.calls.set(self.calls.get() + 1);" } else { "" };
         let this = if self.writes_self() { "&mut self" } else { "&self" };
-        (format!("pub fn forward({this}, xs: &Tensor{written}) -> {told} {{ {touched} {body} {tail} }}"), arguments)
+        let text = format!("pub fn forward({this}, xs: &Tensor{written}) -> {told} {{ {touched} {body} {tail} }}");
+        Forward { text, arguments, parameters }
     }
 
     /// A tensor by one of the model's layers.

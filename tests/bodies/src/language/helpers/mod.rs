@@ -198,7 +198,7 @@ mod tests {
     use super::*;
     use crate::check::{agree, here, randn, understood};
 
-    understood!(Recursive: 4 of 10);
+    understood!(Recursive: 6 of 9);
 
     fn linear(p: &nn::Path, name: &str) -> nn::Linear {
         nn::linear(p / name, 4, 4, Default::default())
