@@ -36,8 +36,12 @@ impl Tracer<'_> {
         }
         value.or_else(|fault| {
             self.rollback(mark);
+            if self.trials > 0 {
+                return Err(fault);
+            }
+            let (code, operands) = self.traced_operands(expr, &mut |tracer, operand| tracer.expr(operand));
             self.expects.next = expected;
-            self.opaque_expr(expr, fault)
+            self.with_variables(&operands, |tracer| tracer.opaque_expr(&code, fault))
         })
     }
 

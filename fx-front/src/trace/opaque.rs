@@ -39,9 +39,6 @@ impl Tracer<'_> {
     /// Carries an expression along as it is, because of `fault`; the fault itself where that cannot be done.
     pub(in crate::trace) fn opaque_expr(&mut self, expr: &syn::Expr, fault: Unsupported) -> Result<Val> {
         let expected = self.expects.next.take();
-        if self.trials > 0 {
-            return Err(fault);
-        }
         let fault = located(fault, expr.span());
         self.refuse_gradients(expr, expr.span());
         let is_mut_borrow = matches!(expr, syn::Expr::Reference(borrowed) if borrowed.mutability.is_some());
@@ -63,12 +60,7 @@ impl Tracer<'_> {
         // Why the first thing was not understood is worth more than why the code around it cannot be carried.
         let borrows = ty == Ty::Tensor && may_borrow(expr);
         let fallible = failing.is_some();
-        let (expr, operands) = &self.traced_operands(expr);
-        let captured = self.with_variables(operands, |tracer| {
-            let captured = tracer.captured_with_writes(expr, expr.span(), (borrows, failing))?;
-            Ok((tracer.operations(expr, &captured.text()), captured))
-        });
-        let Ok((operations, carried)) = captured else { return Err(fault) };
+        let Ok(carried) = self.captured_with_writes(expr, expr.span(), (borrows, failing)) else { return Err(fault) };
         let OpaqueCode { template, form, args, writing, holds } = carried;
         if holds && !self.owns_results(&ty, writing.as_ref()) {
             // It may be, or hold, a reference into what is only borrowed to the code.
@@ -76,6 +68,7 @@ impl Tracer<'_> {
         }
         let mark = self.checkpoint();
         let code = Code { fallible, ..Code::opaque(template, fault.reason.clone()).of_form(form) };
+        let operations = self.operations(expr, &code.text());
         let whole = if writing.is_none() { ty.clone() } else { Ty::Unknown };
         let is_result = matches!(whole, Ty::Result(_));
         let value = self.push(Op::Rust(code), args, "opaque", whole, expr.span());

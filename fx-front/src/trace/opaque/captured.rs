@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use fx_ir::{Arg, Code, CodeForm, CodeScope, CodeVariable, Op, template::escaped};
+use fx_ir::{Arg, CodeForm, CodeScope, CodeVariable, Op, template::escaped};
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
@@ -35,13 +35,6 @@ pub(in crate::trace) struct OpaqueCode {
     pub(in crate::trace) writing: Option<WritingCode>,
     /// Whether it holds state of the model, into which its value could be a reference.
     pub(in crate::trace) holds: bool,
-}
-
-impl OpaqueCode {
-    /// The code as it is printed, with holes for its operands.
-    pub(in crate::trace) fn text(&self) -> String {
-        Code::pure(self.template.clone()).of_form(self.form.clone()).text()
-    }
 }
 
 /// Code and what it mentions.

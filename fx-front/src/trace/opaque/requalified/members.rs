@@ -47,7 +47,7 @@ impl Requalify<'_, '_> {
             let scope = index.field(id, &name).map(|field| field.scope.as_ref());
             scope.is_some_and(|scope| !is_visible(scope, home) && is_visible(scope, self.tracer.module()))
         };
-        let message = || format!("the field `{name}` is private to its module");
+        let reason = || format!("the field `{name}` is private to its module");
         match self.type_of(&field.base) {
             Ty::Struct(id) if !is_hidden(id) => {}
             Ty::Struct(id) if index.structs[id].is_module && !self.is_written => {
@@ -55,7 +55,7 @@ impl Requalify<'_, '_> {
                 return Some(syn::parse_quote!((*#base.#accessor())));
             }
             Ty::Unknown if !(0..index.structs.len()).any(is_hidden) => {}
-            Ty::Unknown | Ty::Struct(_) => self.refuse(field.member.span(), message()),
+            Ty::Unknown | Ty::Struct(_) => self.refuse(field.member.span(), reason()),
             _ => {}
         }
         None
