@@ -122,7 +122,8 @@ impl<'a> Tracer<'a> {
         let ty = subject.ty();
         let path = self.path_of(subject);
         let arg = match subject {
-            Val::Tuple(_) => {
+            // To match on what is written out moves nothing into it.
+            Val::Tuple(_) | Val::List(_) if !is_copy(&ty.element()) => {
                 let operand = self.borrowed_operand(subject, span)?;
                 self.materialize(operand, "subject", ty.clone(), span).arg()
             }
@@ -134,14 +135,18 @@ impl<'a> Tracer<'a> {
         Ok((self.owner(Op::Match(Vec::new()), vec![arg], name, span), path, ty))
     }
 
-    /// A tuple of references and numbers, as `match (&a, n)` has it.
+    /// A tuple or a list of references and numbers, as `match (&a, n)` has it.
     fn borrowed_operand(&mut self, value: &Val, span: Span) -> Result<Arg> {
-        let Val::Tuple(parts) = value else {
-            let operand = self.operand(value, span)?;
-            return Ok(if is_copy(&value.ty()) { operand } else { HostOp::Ref.on(operand) });
+        let (of_parts, parts) = match value {
+            Val::Tuple(parts) => (HostOp::Tuple, parts),
+            Val::List(items) => (HostOp::Array, items),
+            _ => {
+                let operand = self.operand(value, span)?;
+                return Ok(if is_copy(&value.ty()) { operand } else { HostOp::Ref.on(operand) });
+            }
         };
         let parts: Result<Vec<Arg>> = parts.iter().map(|part| self.borrowed_operand(part, span)).collect();
-        Ok(HostOp::Tuple.of(parts?))
+        Ok(of_parts.of(parts?))
     }
 
     pub(in crate::trace) fn arm(
