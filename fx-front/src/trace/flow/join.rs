@@ -158,7 +158,12 @@ impl Tracer<'_> {
         }
         self.agreed(&leaves, &types, span)?;
         self.settle_params(branches, &types, open);
-        let held = |at: usize| living.iter().filter_map(move |branch| open(branch)?.leaves()?.get(at)?.ref_kind());
+        // What opaque code yields may be either, so that the others say it.
+        let is_known = |leaf: &Val| leaf.ty() != Ty::Unknown || matches!(leaf, Val::Lit(..));
+        let held = |at: usize| {
+            let leaf = move |branch: &&Branch| open(branch)?.leaves()?.get(at).cloned();
+            living.iter().filter_map(leaf).filter(is_known).filter_map(|leaf| leaf.ref_kind())
+        };
         let form = |at: usize| vecs.get(at).and_then(ListRepr::ref_kind).unwrap_or_else(|| RefKind::common(held(at)));
         let forms: Vec<RefKind> = (0..types.len()).map(form).collect();
         Ok(self.joined_results(owner, &first, &types, span).with_ref_kinds(forms))

@@ -81,7 +81,19 @@ impl Tracer<'_> {
         if let (Some(id), Some(path)) = (value.node(), path) {
             self.facts.set_path(id, path);
         }
-        Ok(value)
+        self.with_kinds_of(&list, value, index.span())
+    }
+
+    /// The element of a list of tuples that are written out, by its parts, which are held as those are.
+    fn with_kinds_of(&mut self, list: &Val, element: Val, span: Span) -> Result<Val> {
+        let (Val::List(items), Ty::Tuple(types)) = (list, element.ty()) else { return Ok(element) };
+        let kinds = |at: usize| items.iter().filter_map(move |item| item.parts().get(at)?.ref_kind());
+        let is_flat = |item: &Val| item.parts().iter().all(|part| matches!(part, Val::Node(..) | Val::Lit(..)));
+        if !items.iter().all(|item| matches!(item, Val::Tuple(_)) && is_flat(item)) {
+            return Ok(element);
+        }
+        let part = |at: usize| Ok(self.tuple_part(&element, at, span)?.with_ref_kind(RefKind::common(kinds(at))));
+        (0..types.len()).map(part).collect::<Result<Vec<Val>>>().map(Val::Tuple)
     }
 
     /// An element of a list that is taken by value, which is a copy; of tensors and what is made of them, generated code
