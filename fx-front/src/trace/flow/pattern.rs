@@ -71,6 +71,7 @@ impl Tracer<'_> {
             syn::Pat::Type(typed) => {
                 let ty = self.index.ty(self.module(), self.function().owner.as_ref(), &typed.ty);
                 let value = match value {
+                    Val::Node(id, Ty::Unknown, _) if ty == Ty::Tensor => Val::Node(id, ty, written_kind(&typed.ty)),
                     Val::Node(id, Ty::Unknown, form) => Val::Node(id, ty, form),
                     other => self.of_written_type(other, &ty),
                 };
@@ -155,6 +156,15 @@ impl Tracer<'_> {
             Val::Place(place) => Ok(Val::Place(Rc::new(self.part_of(place, name, span)?))),
             whole => self.field(whole, name, span),
         }
+    }
+}
+
+/// How a variable of the type holds a tensor.
+fn written_kind(ty: &syn::Type) -> RefKind {
+    match ty {
+        syn::Type::Reference(reference) => written_kind(&reference.elem).borrowed(),
+        syn::Type::Paren(inner) => written_kind(&inner.elem),
+        _ => RefKind::Value,
     }
 }
 
