@@ -150,7 +150,7 @@ impl Tracer<'_> {
                 continue;
             }
             let value = open(branch).and_then(|value| self.with_own_copies(branch.region, &value, &owned, span));
-            let args = value.and_then(|value| self.leaves_of(branch.region, &value, &vecs, span));
+            let args = value.and_then(|value| self.leaves_of(branch.region, &value, (&vecs, &types), span));
             match args {
                 Some(args) if args.len() == types.len() => self.end_region(branch.region, args, span),
                 _ => return unsupported(span, "branches that hand over values of different forms"),
@@ -170,10 +170,16 @@ impl Tracer<'_> {
     }
 
     /// What the branch hands over for the leaves of its value, in forms that another branch's have too.
-    fn leaves_of(&mut self, region: RegionId, value: &Val, vecs: &[ListRepr], span: Span) -> Option<Vec<Arg>> {
+    fn leaves_of(
+        &mut self,
+        region: RegionId,
+        value: &Val,
+        (vecs, types): (&[ListRepr], &[Ty]),
+        span: Span,
+    ) -> Option<Vec<Arg>> {
         let value = self.with_vecs(region, value, vecs, span)?;
         let (args, leaves) = (self.yielded_from(region, &value, span)?, value.leaves()?);
-        let args = self.with_own_options(region, args, &leaves, span);
+        let args = self.with_own_options(region, args, (&leaves, types), span);
         Some(self.with_states(region, args, &leaves, span))
     }
 
