@@ -8,11 +8,7 @@ use syn::spanned::Spanned;
 
 use crate::syntax::matches_all;
 use crate::trace::types::ty::is_copy;
-use crate::trace::{
-    RefKind, Result, Tracer, Ty, Val,
-    flow::{join::Branch, pattern::RefKinds},
-    unsupported,
-};
+use crate::trace::{RefKind, RefKinds, Result, Tracer, Ty, Val, flow::join::Branch, unsupported};
 
 /// What happens in an arm.
 pub(in crate::trace) type Continuation<'c, 'a> = &'c mut dyn FnMut(&mut Tracer<'a>) -> Result<Val>;
@@ -108,6 +104,11 @@ impl<'a> Tracer<'a> {
         match subject {
             Val::Tuple(parts) => RefKinds::Each(parts.iter().map(|part| self.ref_kinds_of(part)).collect()),
             Val::Node(id, Ty::Option(_), _) if self.holds_references(*id) => RefKinds::All(RefKind::Ref),
+            Val::Node(id, Ty::Option(held), RefKind::Value) if matches!(**held, Ty::Tuple(_)) => {
+                let node = self.graph.node(*id);
+                let list = node.input(0).filter(|_| matches!(node.op.host(), Some(HostOp::Mutate(_))));
+                list.map_or(RefKinds::of(subject), |list| self.kinds_in(list, held))
+            }
             other => RefKinds::of(other),
         }
     }

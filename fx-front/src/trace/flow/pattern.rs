@@ -17,40 +17,6 @@ pub(in crate::trace) struct Binding {
     pub(in crate::trace) form: RefKind,
 }
 
-/// How the variables of a pattern hold their parts: all alike, or each element of a tuple in its own way.
-#[derive(Clone, Debug)]
-pub(in crate::trace) enum RefKinds {
-    /// Every variable.
-    All(RefKind),
-    /// The variables of each element.
-    Each(Vec<RefKinds>),
-}
-
-impl RefKinds {
-    /// How the parts of the value are bound.
-    pub(in crate::trace) fn of(value: &Val) -> RefKinds {
-        match value {
-            Val::Node(_, _, form) => RefKinds::All(*form),
-            Val::Tuple(parts) => RefKinds::Each(parts.iter().map(RefKinds::of).collect()),
-            _ => RefKinds::All(RefKind::Value),
-        }
-    }
-
-    pub(in crate::trace) fn at(&self, position: usize) -> RefKinds {
-        match self {
-            RefKinds::All(form) => RefKinds::All(*form),
-            RefKinds::Each(parts) => parts.get(position).cloned().unwrap_or(RefKinds::All(RefKind::Value)),
-        }
-    }
-
-    pub(in crate::trace) fn one(&self) -> RefKind {
-        match self {
-            RefKinds::All(form) => *form,
-            RefKinds::Each(_) => RefKind::Value,
-        }
-    }
-}
-
 impl Tracer<'_> {
     /// Binds the variables of an irrefutable pattern.
     pub(in crate::trace) fn bind(&mut self, pat: &syn::Pat, value: Val) -> Result<()> {

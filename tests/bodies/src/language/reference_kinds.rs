@@ -179,6 +179,100 @@ impl Taken {
     }
 }
 
+/// By what the forward has put into a list: elements by number, in loops, first and last, and taken out.
+#[derive(Debug, Module)]
+pub struct Listed {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl Listed {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let ys = xs.apply(&self.fc);
+        let zs = ys.relu();
+        let mut kept = vec![];
+        for i in 0..xs.size()[0] {
+            kept.push(if i % 2 == 0 { &zs } else { xs });
+        }
+        let mut sum = choices::either(kept[0], kept[kept.len() - 1]) * 2;
+        for one in kept.iter() {
+            sum = sum + choices::either(*one, xs);
+        }
+        if let Some(one) = kept.first() {
+            sum = sum + choices::either(*one, &ys);
+        }
+        if let Some(one) = kept.pop() {
+            sum = sum + choices::either(one, xs);
+        }
+        for one in kept {
+            sum = sum + choices::either(one, xs);
+        }
+        sum
+    }
+}
+
+/// The same of tuples.
+#[derive(Debug, Module)]
+pub struct Weighted {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl Weighted {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let ys = xs.apply(&self.fc);
+        let zs = ys.relu();
+        let mut kept = vec![];
+        for i in 0..xs.size()[0] {
+            kept.push((if i % 2 == 0 { &zs } else { xs }, i));
+        }
+        let (one, by) = kept[kept.len() - 1];
+        let mut sum = choices::either(kept[0].0, one) * by;
+        if let Some((one, by)) = kept.first() {
+            sum = sum + choices::either(*one, xs) * *by;
+        }
+        for (one, by) in kept.iter() {
+            sum = sum + choices::either(*one, xs) * *by;
+        }
+        if let Some((one, by)) = kept.pop() {
+            sum = sum + choices::either(one, &ys) * by;
+        }
+        for (one, by) in kept {
+            sum = sum + choices::either(one, xs) * by;
+        }
+        sum
+    }
+}
+
+/// By what iterations put into options, and by a `break` with a value.
+#[derive(Debug, Module)]
+pub struct Optional {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl Optional {
+    pub fn forward(&self, xs: &Tensor, other: Option<&Tensor>) -> Tensor {
+        let ys = xs.apply(&self.fc);
+        let mut last: Option<&Tensor> = None;
+        for i in 0..xs.size()[0] {
+            if i > 1 {
+                last = Some(choices::either(&ys, xs));
+            } else if i > 0 {
+                last = other;
+            }
+        }
+        let mut low = choices::either(xs, &ys);
+        let found = loop {
+            if low.dim() > 1 {
+                break low;
+            }
+            low = xs;
+        };
+        choices::either(found, low) + choices::either(last.unwrap_or(xs), found)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -191,6 +285,9 @@ mod tests {
     understood!(Held: 2 of 6);
     understood!(OfState: 0 of 15);
     understood!(Taken: 2 of 10);
+    understood!(Listed: 2 of 18);
+    understood!(Weighted: 2 of 20);
+    understood!(Optional: 0 of 13);
 
     fn linear(p: &nn::Path) -> nn::Linear {
         nn::linear(p / "fc", 4, 4, Default::default())
@@ -208,6 +305,20 @@ mod tests {
     #[test]
     fn by_elements_and_branches() {
         agree!(|p: &nn::Path| Paired { fc: linear(p) }, cases(), |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn by_what_lists_hold() {
+        agree!(|p: &nn::Path| Listed { fc: linear(p) }, cases(), |net, xs| net.forward(xs));
+        agree!(|p: &nn::Path| Weighted { fc: linear(p) }, cases(), |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn by_what_options_hold() {
+        agree!(|p: &nn::Path| Optional { fc: linear(p) }, cases(), |net, xs| {
+            let other = xs.sin();
+            (net.forward(xs, Some(&other)), net.forward(xs, None))
+        });
     }
 
     #[test]
