@@ -300,7 +300,8 @@ pub fn layer_position(op: &HostOp, args: &[String; 3]) -> String {
 
 /// Whether it is a list that is written out, of references: an element is one of them, which is `Copy`.
 fn is_list_of_references(arg: &Arg) -> bool {
-    let is_reference = |item: &Arg| matches!(item, Arg::Expr(expr) if expr.op == HostOp::Ref);
+    let is_reference =
+        |item: &Arg| matches!(item, Arg::Expr(expr) if matches!(expr.op, HostOp::Ref | HostOp::BorrowTensor));
     let items = match arg {
         Arg::List(items) => items,
         Arg::Expr(expr) if expr.op == HostOp::Array => &expr.args,

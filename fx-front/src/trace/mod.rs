@@ -34,7 +34,7 @@ use self::{
     opaque::state_copies::{StateAccess, conflict},
     place::state_cell::Fields,
     tracer::{Frame, OnError, Tracer, Unwritten, application},
-    value::{RefKind, Val},
+    value::{RefKind, RefKinds, Val},
 };
 use crate::{
     diag::Diagnostics,

@@ -5,6 +5,7 @@ pub(in crate::trace) mod capture;
 pub(in crate::trace) mod capture_place;
 pub(in crate::trace) mod captured;
 pub(in crate::trace) mod failing;
+pub(in crate::trace) mod kept;
 pub(in crate::trace) mod moved;
 pub(in crate::trace) mod operands;
 pub(in crate::trace) mod option;
@@ -24,7 +25,7 @@ use crate::syntax::targets::each_assigned;
 use crate::syntax::{effects::computes_gradients, is_compound, is_err, path_text};
 use crate::trace::types::ty::is_copy;
 use crate::trace::{
-    RefKind, Result, Tracer, Ty, Unsupported, Val,
+    Result, Tracer, Ty, Unsupported, Val,
     entry::signature::Signature,
     opaque::{
         captured::OpaqueCode,
@@ -138,13 +139,8 @@ impl Tracer<'_> {
 
     /// Whether opaque code of a value of that type yields, and writes to variables, what cannot hold a reference.
     fn owns_results(&self, ty: &Ty, writing: Option<&WritingCode>) -> bool {
-        let is_written_whole = |name: &String| match self.env.read(name) {
-            Some(Val::Node(_, Ty::Tensor, form)) => *form == RefKind::Value,
-            Some(value) => is_copy(&value.ty()),
-            None => true,
-        };
         let is_its_own = *ty == Ty::Tensor || is_copy(ty) || *ty == Ty::Tuple(Vec::new());
-        is_its_own && writing.is_none_or(|writing| writing.written.iter().all(is_written_whole))
+        is_its_own && writing.is_none_or(|writing| self.hold_no_reference(&writing.written))
     }
 
     /// Whether it puts a reference to a part of the model into a container, of which the opaque code would have a copy.

@@ -3,6 +3,7 @@
 pub(in crate::trace) mod annotate;
 pub(in crate::trace) mod chain;
 pub(in crate::trace) mod dropped;
+pub(in crate::trace) mod element_kinds;
 pub(in crate::trace) mod expectation;
 pub(in crate::trace) mod infer;
 pub(in crate::trace) mod item_path;

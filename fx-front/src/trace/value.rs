@@ -89,6 +89,56 @@ impl RefKind {
     }
 }
 
+/// How the variables of a pattern hold their parts: all alike, or each element of a tuple in its own way.
+#[derive(Clone, Debug)]
+pub(in crate::trace) enum RefKinds {
+    /// Every variable.
+    All(RefKind),
+    /// The variables of each element.
+    Each(Vec<RefKinds>),
+}
+
+impl RefKinds {
+    /// How the parts of the value are bound.
+    pub(in crate::trace) fn of(value: &Val) -> RefKinds {
+        match value {
+            Val::Node(_, _, form) => RefKinds::All(*form),
+            Val::Tuple(parts) => RefKinds::Each(parts.iter().map(RefKinds::of).collect()),
+            _ => RefKinds::All(RefKind::Value),
+        }
+    }
+
+    pub(in crate::trace) fn at(&self, position: usize) -> RefKinds {
+        match self {
+            RefKinds::All(form) => RefKinds::All(*form),
+            RefKinds::Each(parts) => parts.get(position).cloned().unwrap_or(RefKinds::All(RefKind::Value)),
+        }
+    }
+
+    /// How the parts are bound behind a reference.
+    pub(in crate::trace) fn borrowed(&self) -> RefKinds {
+        match self {
+            RefKinds::All(form) => RefKinds::All(form.borrowed()),
+            RefKinds::Each(parts) => RefKinds::Each(parts.iter().map(RefKinds::borrowed).collect()),
+        }
+    }
+
+    /// Whether one of the parts is a reference.
+    pub(in crate::trace) fn has_reference(&self) -> bool {
+        match self {
+            RefKinds::All(form) => *form != RefKind::Value,
+            RefKinds::Each(parts) => parts.iter().any(RefKinds::has_reference),
+        }
+    }
+
+    pub(in crate::trace) fn one(&self) -> RefKind {
+        match self {
+            RefKinds::All(form) => *form,
+            RefKinds::Each(_) => RefKind::Value,
+        }
+    }
+}
+
 impl Val {
     /// What is known of its type.
     pub(in crate::trace) fn ty(&self) -> Ty {

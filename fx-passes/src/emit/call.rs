@@ -131,6 +131,18 @@ impl Writer<'_, '_> {
         Some(Value::owned(text))
     }
 
+    /// Whether opaque code has a variable of that name, with a value of its own, which becomes one of the function's.
+    pub(super) fn is_hidden_by_code(&self, name: &str) -> bool {
+        let hides = |id: NodeId| {
+            let node = self.graph().node(id);
+            let Op::Rust(code) = &node.op else { return false };
+            let is_handle = |position: usize| node.args.get(position).is_some_and(is_made_of_handles);
+            let mut variables = template::lent_by(code, node).into_iter().flat_map(|scope| &scope.variables);
+            variables.any(|variable| variable.name == name && template::is_opened(variable, &is_handle))
+        };
+        self.graph().nodes().into_iter().any(hides)
+    }
+
     fn input_of_code(&self, node: &Node, position: usize) -> Value {
         node.args.get(position).map_or(Value::owned("()"), |arg| host::operand(arg, &|id| self.read(id)))
     }

@@ -204,7 +204,13 @@ fn input(writer: &mut Writer<'_, '_>, param: &Param, id: NodeId, written: &Graph
             };
             let door = if is_brought(written, id) { "input_of_any_type" } else { "input" };
             writer.line(format!("let {name} = scope.{door}({label:?}, {lent})?;"));
-            writer.set(id, Value::owned(name.clone()));
+            if writer.is_hidden_by_code(name) {
+                let other = writer.names.fresh(name);
+                writer.line(format!("let {other} = &{name};"));
+                writer.set(id, Value::variable(other, true));
+            } else {
+                writer.set(id, Value::owned(name.clone()));
+            }
         }
         _ => {
             let is_copied = param.is_ref && !param.is_mut() && is_copy(&param.ty);

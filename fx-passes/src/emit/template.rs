@@ -27,17 +27,20 @@ pub(super) fn opened(
     value: &dyn Fn(usize) -> Value,
     is_handle: &dyn Fn(usize) -> bool,
 ) -> Option<(Vec<CodeVariable>, String)> {
-    let is_opened = |variable: &CodeVariable| {
-        let mut pieces = pieces(&variable.value);
-        matches!((pieces.next(), pieces.next()), (Some(Piece::Hole(position)), None) if is_handle(position))
-    };
-    let (opened, others): (Vec<CodeVariable>, Vec<CodeVariable>) = scope.variables.iter().cloned().partition(is_opened);
+    let (opened, others): (Vec<CodeVariable>, Vec<CodeVariable>) =
+        scope.variables.iter().cloned().partition(|variable| is_opened(variable, is_handle));
     let opened: Vec<CodeVariable> =
         opened.into_iter().map(|variable| CodeVariable { value: filled(&variable.value, value), ..variable }).collect();
     let is_bare = others.is_empty() && scope.uses.is_empty();
     let rest = CodeScope { uses: scope.uses.clone(), variables: others };
     let rest = fill(&Code { form: CodeForm::Block(rest), ..code.clone() }, value);
     (!opened.is_empty()).then(|| (opened, if is_bare { format!("{{\n{rest}\n}}") } else { rest }))
+}
+
+/// Whether the variable is of a value of the code's own, by the position of its argument.
+pub(super) fn is_opened(variable: &CodeVariable, is_handle: &dyn Fn(usize) -> bool) -> bool {
+    let mut pieces = pieces(&variable.value);
+    matches!((pieces.next(), pieces.next()), (Some(Piece::Hole(position)), None) if is_handle(position))
 }
 
 fn bound_at_once(scope: &CodeScope, template: &str, value: &dyn Fn(usize) -> Value) -> Option<String> {

@@ -102,6 +102,15 @@ impl Tracer<'_> {
         true
     }
 
+    /// Whether it is an option of which the code says that it is `None`.
+    pub(in crate::trace) fn is_none(&self, value: &Val) -> bool {
+        match value {
+            Val::Lit(arg, _) => *arg == Arg::None,
+            Val::Node(id, ..) => matches!(self.graph.node(*id).op.host(), Some(HostOp::NoneOf(_))),
+            _ => false,
+        }
+    }
+
     /// Says of options that are `None`, and may be parts of a tuple, what they may hold.
     fn settle(&mut self, value: &mut Val, ty: &Ty, span: Span) {
         match (value, ty) {

@@ -6,7 +6,7 @@ use syn::spanned::Spanned;
 
 use crate::syntax::integer_literal;
 use crate::trace::types::label::element_path;
-use crate::trace::{RefKind, Result, Tracer, Ty, Val, flow::pattern::RefKinds, unsupported};
+use crate::trace::{RefKind, RefKinds, Result, Tracer, Ty, Val, unsupported};
 
 /// What a loop runs over.
 pub(in crate::trace) struct Over {
@@ -22,8 +22,8 @@ pub(in crate::trace) struct Over {
     pub(in crate::trace) forms: RefKinds,
     /// Whether each element comes with its number.
     pub(in crate::trace) is_numbered: bool,
-    /// Whether what the user's list holds are references.
-    lists_references: bool,
+    /// How it is held that is taken by value.
+    element: RefKinds,
 }
 
 impl Tracer<'_> {
@@ -62,13 +62,14 @@ impl Tracer<'_> {
                 };
                 let items = if self.unrolls() { self.elements(&list, &item, other.span()) } else { None };
                 let path = self.path_of(&list).map(|path| element_path(&path, "*"));
-                let lists_references = *item == Ty::Tensor && self.lists_references(source);
+                let element = self.kinds_in(source, &item);
                 let forms = match RefKinds::of(&list) {
-                    RefKinds::All(form) if lists_references => RefKinds::All(form.borrowed()),
+                    RefKinds::All(RefKind::Value) => element.clone(),
+                    RefKinds::All(RefKind::Ref) => element.borrowed(),
                     forms => forms,
                 };
                 let adaptors = vec![Adaptor::Iter];
-                Ok((Over { source, adaptors, item: *item, path, forms, is_numbered: false, lists_references }, items))
+                Ok((Over { source, adaptors, item: *item, path, forms, is_numbered: false, element }, items))
             }
         }
     }
@@ -105,7 +106,7 @@ impl Tracer<'_> {
             path: None,
             forms: RefKinds::All(RefKind::Value),
             is_numbered: false,
-            lists_references: false,
+            element: RefKinds::All(RefKind::Value),
         }
     }
 
@@ -132,7 +133,7 @@ impl Tracer<'_> {
                 path: None,
                 forms: RefKinds::All(RefKind::Value),
                 is_numbered: false,
-                lists_references: false,
+                element: RefKinds::All(RefKind::Value),
             },
             None,
         ))
@@ -165,10 +166,7 @@ fn adapted(call: &syn::ExprMethodCall, over: Over, items: Option<Vec<Val>>) -> (
                 ..over
             },
             "rev" => Over { adaptors: with(&over.adaptors, Adaptor::Rev), ..over },
-            "iter" | "iter_mut" => {
-                let element = if over.lists_references { RefKind::Ref } else { RefKind::Value };
-                Over { forms: RefKinds::All(element.borrowed()), ..over }
-            }
+            "iter" | "iter_mut" => Over { forms: over.element.borrowed(), ..over },
             _ => over,
         },
         None,

@@ -150,7 +150,7 @@ impl Tracer<'_> {
                 continue;
             }
             let value = open(branch).and_then(|value| self.with_own_copies(branch.region, &value, &owned, span));
-            let args = value.and_then(|value| self.leaves_of(branch.region, &value, &vecs, span));
+            let args = value.and_then(|value| self.leaves_of(branch.region, &value, (&vecs, &types), span));
             match args {
                 Some(args) if args.len() == types.len() => self.end_region(branch.region, args, span),
                 _ => return unsupported(span, "branches that hand over values of different forms"),
@@ -158,17 +158,28 @@ impl Tracer<'_> {
         }
         self.agreed(&leaves, &types, span)?;
         self.settle_params(branches, &types, open);
-        let held = |at: usize| living.iter().filter_map(move |branch| open(branch)?.leaves()?.get(at)?.ref_kind());
+        // What opaque code yields may be either, so that the others say it.
+        let is_known = |leaf: &Val| leaf.ty() != Ty::Unknown || matches!(leaf, Val::Lit(..));
+        let held = |at: usize| {
+            let leaf = move |branch: &&Branch| open(branch)?.leaves()?.get(at).cloned();
+            living.iter().filter_map(leaf).filter(is_known).filter_map(|leaf| leaf.ref_kind())
+        };
         let form = |at: usize| vecs.get(at).and_then(ListRepr::ref_kind).unwrap_or_else(|| RefKind::common(held(at)));
         let forms: Vec<RefKind> = (0..types.len()).map(form).collect();
         Ok(self.joined_results(owner, &first, &types, span).with_ref_kinds(forms))
     }
 
     /// What the branch hands over for the leaves of its value, in forms that another branch's have too.
-    fn leaves_of(&mut self, region: RegionId, value: &Val, vecs: &[ListRepr], span: Span) -> Option<Vec<Arg>> {
+    fn leaves_of(
+        &mut self,
+        region: RegionId,
+        value: &Val,
+        (vecs, types): (&[ListRepr], &[Ty]),
+        span: Span,
+    ) -> Option<Vec<Arg>> {
         let value = self.with_vecs(region, value, vecs, span)?;
         let (args, leaves) = (self.yielded_from(region, &value, span)?, value.leaves()?);
-        let args = self.with_own_options(region, args, &leaves, span);
+        let args = self.with_own_options(region, args, (&leaves, types), span);
         Some(self.with_states(region, args, &leaves, span))
     }
 

@@ -73,18 +73,22 @@ impl Tracer<'_> {
         &mut self,
         region: RegionId,
         mut args: Vec<Arg>,
-        leaves: &[Val],
+        (leaves, types): (&[Val], &[Ty]),
         span: Span,
     ) -> Vec<Arg> {
-        for (arg, leaf) in args.iter_mut().zip(leaves) {
+        for (arg, (leaf, ty)) in args.iter_mut().zip(leaves.iter().zip(types)) {
             // What is only borrowed stays where it is.
             let is_lent = leaf.ref_kind() == Some(RefKind::Ref);
-            if (self.is_own_option(leaf) && !is_lent) || !matches!(leaf, Val::Node(_, Ty::Option(_), _)) {
+            // Opaque code may have made a reference of what it holds.
+            let is_open = self.is_open_some(leaf) && *ty == Ty::Option(Box::new(Ty::Tensor));
+            let is_own = !is_open && self.is_own_option(leaf) && !is_lent;
+            if is_own || !matches!(leaf, Val::Node(_, Ty::Option(_), _)) {
                 continue;
             }
-            let Some(copy) = self.copy_of(&leaf.ty(), arg) else { continue };
+            let ty = if is_open { ty.clone() } else { leaf.ty() };
+            let Some(copy) = self.copy_of(&ty, arg) else { continue };
             let (op, operands) = application(copy);
-            let (ir, origin) = (self.index.ir_type(&leaf.ty()), self.origin(span, "option"));
+            let (ir, origin) = (self.index.ir_type(&ty), self.origin(span, "option"));
             *arg = Arg::Node(self.graph.push(region, Op::Host(Host::pure(op)), operands, "option", ir, origin));
         }
         args
@@ -143,6 +147,12 @@ impl Tracer<'_> {
             }
         }
         Ok((branches, known))
+    }
+
+    /// Whether it is a `Some(..)` of what is of no known type.
+    fn is_open_some(&self, leaf: &Val) -> bool {
+        let Val::Node(id, Ty::Option(held), _) = leaf else { return false };
+        **held == Ty::Unknown && matches!(self.graph.node(*id).op.host(), Some(HostOp::Some))
     }
 
     /// Each `Some(..)` that a region hands over, as one value, of the type that is asked for.

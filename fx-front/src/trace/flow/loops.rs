@@ -206,6 +206,8 @@ impl Tracer<'_> {
             let next = self.coerce(branch.branch_region(), &shape, Val::Tuple(next), span);
             same_structure(&shape, &next)
         });
+        let kinds: Vec<Option<RefKind>> =
+            next.iter().filter_map(Val::leaves).flatten().map(|leaf| leaf.ref_kind()).collect();
         let learnt: Vec<Ty> = next.iter().filter_map(Val::leaves).flatten().map(|leaf| leaf.ty()).collect();
         let Some(args) = next.and_then(|next| self.yielded_from(branch.branch_region(), &next, span)) else {
             return unsupported(span, "a loop that carries something other than plain values");
@@ -227,7 +229,12 @@ impl Tracer<'_> {
             if open || is_untyped(&ty) { learnt.clone() } else { ty }
         };
         let types: Vec<Ty> = leaves.iter().zip(&learnt).map(known).collect();
-        let forms = leaves.iter().map(|leaf| leaf.ref_kind().unwrap_or(RefKind::Value));
+        let form = |(leaf, kind): (&Val, &Option<RefKind>)| {
+            // An option that begins as `None` holds what an iteration puts there.
+            let next = kind.filter(|_| self.is_none(leaf));
+            next.or_else(|| leaf.ref_kind()).unwrap_or(RefKind::Value)
+        };
+        let forms: Vec<RefKind> = leaves.iter().zip(&kinds).map(form).collect();
         if let Val::Tuple(parts) = self.joined_results(owner, &shape, &types, span).with_ref_kinds(forms) {
             for ((name, _), part) in carried.iter().zip(parts) {
                 self.name_after(name, &part);

@@ -8,11 +8,7 @@ use syn::spanned::Spanned;
 
 use crate::syntax::matches_all;
 use crate::trace::types::ty::is_copy;
-use crate::trace::{
-    RefKind, Result, Tracer, Ty, Val,
-    flow::{join::Branch, pattern::RefKinds},
-    unsupported,
-};
+use crate::trace::{RefKind, RefKinds, Result, Tracer, Ty, Val, flow::join::Branch, unsupported};
 
 /// What happens in an arm.
 pub(in crate::trace) type Continuation<'c, 'a> = &'c mut dyn FnMut(&mut Tracer<'a>) -> Result<Val>;
@@ -108,6 +104,11 @@ impl<'a> Tracer<'a> {
         match subject {
             Val::Tuple(parts) => RefKinds::Each(parts.iter().map(|part| self.ref_kinds_of(part)).collect()),
             Val::Node(id, Ty::Option(_), _) if self.holds_references(*id) => RefKinds::All(RefKind::Ref),
+            Val::Node(id, Ty::Option(held), RefKind::Value) if matches!(**held, Ty::Tuple(_)) => {
+                let node = self.graph.node(*id);
+                let list = node.input(0).filter(|_| matches!(node.op.host(), Some(HostOp::Mutate(_))));
+                list.map_or(RefKinds::of(subject), |list| self.kinds_in(list, held))
+            }
             other => RefKinds::of(other),
         }
     }
@@ -122,7 +123,8 @@ impl<'a> Tracer<'a> {
         let ty = subject.ty();
         let path = self.path_of(subject);
         let arg = match subject {
-            Val::Tuple(_) => {
+            // To match on what is written out moves nothing into it.
+            Val::Tuple(_) | Val::List(_) if !is_copy(&ty.element()) => {
                 let operand = self.borrowed_operand(subject, span)?;
                 self.materialize(operand, "subject", ty.clone(), span).arg()
             }
@@ -134,14 +136,18 @@ impl<'a> Tracer<'a> {
         Ok((self.owner(Op::Match(Vec::new()), vec![arg], name, span), path, ty))
     }
 
-    /// A tuple of references and numbers, as `match (&a, n)` has it.
+    /// A tuple or a list of references and numbers, as `match (&a, n)` has it.
     fn borrowed_operand(&mut self, value: &Val, span: Span) -> Result<Arg> {
-        let Val::Tuple(parts) = value else {
-            let operand = self.operand(value, span)?;
-            return Ok(if is_copy(&value.ty()) { operand } else { HostOp::Ref.on(operand) });
+        let (of_parts, parts) = match value {
+            Val::Tuple(parts) => (HostOp::Tuple, parts),
+            Val::List(items) => (HostOp::Array, items),
+            _ => {
+                let operand = self.operand(value, span)?;
+                return Ok(if is_copy(&value.ty()) { operand } else { HostOp::Ref.on(operand) });
+            }
         };
         let parts: Result<Vec<Arg>> = parts.iter().map(|part| self.borrowed_operand(part, span)).collect();
-        Ok(HostOp::Tuple.of(parts?))
+        Ok(of_parts.of(parts?))
     }
 
     pub(in crate::trace) fn arm(

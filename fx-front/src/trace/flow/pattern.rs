@@ -17,40 +17,6 @@ pub(in crate::trace) struct Binding {
     pub(in crate::trace) form: RefKind,
 }
 
-/// How the variables of a pattern hold their parts: all alike, or each element of a tuple in its own way.
-#[derive(Clone, Debug)]
-pub(in crate::trace) enum RefKinds {
-    /// Every variable.
-    All(RefKind),
-    /// The variables of each element.
-    Each(Vec<RefKinds>),
-}
-
-impl RefKinds {
-    /// How the parts of the value are bound.
-    pub(in crate::trace) fn of(value: &Val) -> RefKinds {
-        match value {
-            Val::Node(_, _, form) => RefKinds::All(*form),
-            Val::Tuple(parts) => RefKinds::Each(parts.iter().map(RefKinds::of).collect()),
-            _ => RefKinds::All(RefKind::Value),
-        }
-    }
-
-    pub(in crate::trace) fn at(&self, position: usize) -> RefKinds {
-        match self {
-            RefKinds::All(form) => RefKinds::All(*form),
-            RefKinds::Each(parts) => parts.get(position).cloned().unwrap_or(RefKinds::All(RefKind::Value)),
-        }
-    }
-
-    pub(in crate::trace) fn one(&self) -> RefKind {
-        match self {
-            RefKinds::All(form) => *form,
-            RefKinds::Each(_) => RefKind::Value,
-        }
-    }
-}
-
 impl Tracer<'_> {
     /// Binds the variables of an irrefutable pattern.
     pub(in crate::trace) fn bind(&mut self, pat: &syn::Pat, value: Val) -> Result<()> {
@@ -71,6 +37,7 @@ impl Tracer<'_> {
             syn::Pat::Type(typed) => {
                 let ty = self.index.ty(self.module(), self.function().owner.as_ref(), &typed.ty);
                 let value = match value {
+                    Val::Node(id, Ty::Unknown, _) if ty == Ty::Tensor => Val::Node(id, ty, written_kind(&typed.ty)),
                     Val::Node(id, Ty::Unknown, form) => Val::Node(id, ty, form),
                     other => self.of_written_type(other, &ty),
                 };
@@ -155,6 +122,15 @@ impl Tracer<'_> {
             Val::Place(place) => Ok(Val::Place(Rc::new(self.part_of(place, name, span)?))),
             whole => self.field(whole, name, span),
         }
+    }
+}
+
+/// How a variable of the type holds a tensor.
+fn written_kind(ty: &syn::Type) -> RefKind {
+    match ty {
+        syn::Type::Reference(reference) => written_kind(&reference.elem).borrowed(),
+        syn::Type::Paren(inner) => written_kind(&inner.elem),
+        _ => RefKind::Value,
     }
 }
 

@@ -10,11 +10,7 @@ use syn::spanned::Spanned;
 use crate::index::Variant;
 use crate::syntax::is_item;
 use crate::trace::types::ty::is_copy;
-use crate::trace::{
-    RefKind, Result, Tracer, Ty, Val,
-    flow::pattern::{Binding, RefKinds},
-    unsupported,
-};
+use crate::trace::{RefKind, RefKinds, Result, Tracer, Ty, Val, flow::pattern::Binding, unsupported};
 
 /// What is matched: a value of a type, at a place of the whole, whose parts are bound in these ways.
 struct Subject<'s> {

@@ -16,6 +16,16 @@ pub(in crate::trace) fn only_borrows(expr: &syn::Expr, name: &str, takes: &dyn F
     })
 }
 
+/// Returns whether the code takes a reference to the variable, or to a part of it.
+pub(in crate::trace) fn lends(expr: &syn::Expr, name: &str) -> bool {
+    !every_token(expr.to_token_stream(), &|all, at| match &all[at] {
+        TokenTree::Ident(ident) if ident == name && is_variable(all, at) => {
+            at == 0 || !is_punct(&all[at - 1], '&') || at > 1 && ends_operand(&all[at - 2])
+        }
+        _ => true,
+    })
+}
+
 /// Returns whether the code mentions the variable in front of a `.` or an index alone: its parts, and its methods.
 pub(in crate::trace) fn only_looks_into(expr: &syn::Expr, name: &str) -> bool {
     every_token(expr.to_token_stream(), &|all, at| match &all[at] {

@@ -81,15 +81,15 @@ impl Tracer<'_> {
         let mut scope = CodeScope { uses, variables: Vec::new() };
         for name in &capture.variables {
             let Some(value) = self.env.read(name).cloned() else { continue };
-            if !writes.is_empty() && self.is_overwritten(&value) {
-                return unsupported(span, "code that keeps a reference to what an iteration chooses");
-            }
+            self.refuse_kept((&value, name), expr, &writes)?;
             scope.variables.push(self.variable_of((&value, name), expr, &writes, &mut args)?);
         }
         let mut code = escaped(&tokens.to_string());
         let of = Captured { expr, capture: &capture, inner: &inner, writes: &writes };
         let mut holds = self.capture_places(&of, (&mut code, &mut scope), &mut args)?;
-        holds |= self.capture_receiver(expr, &capture, &mut scope, &mut args)?;
+        let locks = self.capture_receiver(expr, &capture, &mut scope, &mut args)?;
+        holds |= locks;
+        self.refuse_locked(locks, &capture.places, &writes, span)?;
         let written: Vec<String> = writes.into_iter().filter(|name| capture.variables.contains(name)).collect();
         // At the end of a block it would be read as a statement, and what is behind it as another.
         let code = if begins_with_block(expr) { format!("({code})") } else { code };
@@ -189,14 +189,6 @@ impl Tracer<'_> {
             && !inner.contains(name)
             && !writes.iter().any(|written| written == name)
             && only_borrows(expr, name, &takes)
-    }
-
-    /// Whether it is a reference for which an iteration has a handle of its own, which does not outlive it.
-    fn is_overwritten(&self, value: &Val) -> bool {
-        let Val::Node(id, Ty::Tensor, RefKind::Ref | RefKind::RefRef) = value else { return false };
-        let is_chosen = self.graph.node(*id).op.is_control_flow() && !self.graph.chooses_among_outer(*id);
-        let is_repeated = self.graph.scope_of(*id).is_some_and(|scope| scope != self.graph.body());
-        is_repeated && (is_chosen || self.graph.carried(*id).is_some())
     }
 
     /// Whether it is a reference to a tensor that a region is handed, which generated code may have behind another one: no

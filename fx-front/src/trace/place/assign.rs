@@ -4,7 +4,7 @@ use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use crate::syntax::{path_text, targets::is_destructuring};
+use crate::syntax::{makes_result, path_text, targets::is_destructuring};
 use crate::trace::types::ty::is_open_list;
 use crate::trace::{Result, Tracer, Ty, Val, place::exchange::TAKE, unsupported};
 
@@ -18,6 +18,8 @@ impl Tracer<'_> {
         }
         let value = match self.handed_reference(&assign.right) {
             Some(place) => place,
+            // Under the variable's name it is a `Result`, and not what is in it.
+            None if makes_result(&assign.right) => return unsupported(assign.right.span(), "a result that has a name"),
             None => self.expr(&assign.right)?,
         };
         self.assign_value(&assign.left, value, (assign.right.span(), assign.span()))

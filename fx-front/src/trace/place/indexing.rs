@@ -7,7 +7,7 @@ use syn::spanned::Spanned;
 
 use crate::trace::types::label::element_path;
 use crate::trace::types::ty::is_copy;
-use crate::trace::{RefKind, Result, Tracer, Ty, Val, asked::base, unsupported};
+use crate::trace::{RefKind, RefKinds, Result, Tracer, Ty, Val, asked::base, unsupported};
 
 impl Tracer<'_> {
     /// `list[a..b]`, which is borrowed; `list[..]` is the list.
@@ -81,7 +81,29 @@ impl Tracer<'_> {
         if let (Some(id), Some(path)) = (value.node(), path) {
             self.facts.set_path(id, path);
         }
-        Ok(value)
+        self.with_kinds_of(&list, value, index.span())
+    }
+
+    /// The element of a list of tuples by its parts, where it is known how those are held.
+    fn with_kinds_of(&mut self, list: &Val, element: Val, span: Span) -> Result<Val> {
+        let ty = element.ty();
+        let Ty::Tuple(types) = &ty else { return Ok(element) };
+        let kinds: Vec<RefKind> = match list {
+            Val::List(items) => {
+                let is_flat = |item: &Val| item.parts().iter().all(|part| matches!(part, Val::Node(..) | Val::Lit(..)));
+                if !items.iter().all(|item| matches!(item, Val::Tuple(_)) && is_flat(item)) {
+                    return Ok(element);
+                }
+                let of_items = |at: usize| items.iter().filter_map(move |item| item.parts().get(at)?.ref_kind());
+                (0..types.len()).map(|at| RefKind::common(of_items(at))).collect()
+            }
+            list => match list.node().map(|id| self.kinds_in(id, &ty)) {
+                Some(kinds @ RefKinds::Each(_)) => (0..types.len()).map(|at| kinds.at(at).one()).collect(),
+                _ => return Ok(element),
+            },
+        };
+        let part = |(at, kind): (usize, RefKind)| Ok(self.tuple_part(&element, at, span)?.with_ref_kind(kind));
+        kinds.into_iter().enumerate().map(part).collect::<Result<Vec<Val>>>().map(Val::Tuple)
     }
 
     /// An element of a list that is taken by value, which is a copy; of tensors and what is made of them, generated code

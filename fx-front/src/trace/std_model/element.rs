@@ -100,8 +100,8 @@ impl Tracer<'_> {
         } else {
             self.host_node(method, args, access.name(), ty, span)
         };
-        let lists_references = *element == Ty::Tensor && list.node().is_some_and(|id| self.lists_references(id));
-        let value = value.with_ref_kind(if lists_references { RefKind::RefRef } else { RefKind::Ref });
+        let holds_references = list.node().is_some_and(|id| self.kinds_in(id, element).has_reference());
+        let value = value.with_ref_kind(if holds_references { RefKind::RefRef } else { RefKind::Ref });
         if let Some(path) = self.path_of(list)
             && let Some(id) = value.node()
         {

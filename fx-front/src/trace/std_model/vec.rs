@@ -323,7 +323,13 @@ impl<'a> Tracer<'a> {
             "split_off" => Ty::List(Box::new(element.clone())),
             _ => Ty::Tuple(Vec::new()),
         };
-        Ok(self.host_node_with(Effect::Io, HostOp::Mutate(name.to_owned()), args, name, ty, span))
+        let kind = match &ty {
+            Ty::Tensor => self.kinds_in(id, element).one(),
+            Ty::Option(held) if **held == Ty::Tensor => self.kinds_in(id, element).one(),
+            _ => RefKind::Value,
+        };
+        let value = self.host_node_with(Effect::Io, HostOp::Mutate(name.to_owned()), args, name, ty, span);
+        Ok(value.with_ref_kind(kind))
     }
 }
 

@@ -389,6 +389,31 @@ impl ChosenOfCode {
     }
 }
 
+/// Lists that a `match` takes apart, with one tensor in them twice.
+#[derive(Debug, Module)]
+pub struct Matched {
+    fc: nn::Linear,
+}
+
+#[traceable(strict)]
+impl Matched {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let mut ys = xs.apply(&self.fc);
+        for _ in 0..xs.size()[0] {
+            ys = ys.relu() + 1;
+        }
+        let zs = ys.tanh();
+        let mut kept = Vec::with_capacity(4);
+        kept.push(&ys);
+        kept.extend([&ys, &zs]);
+        ys = match &kept[..] {
+            [one, .., other] => *one - *other,
+            _ => xs.cos(),
+        };
+        ys.sin()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -432,6 +457,11 @@ mod tests {
     fn lists_that_are_extended() {
         agree!(|p: &nn::Path| Extended { fc: linear(p) }, cases(), |net, xs| net.forward(xs));
         agree!(|p: &nn::Path| ExtendedByArray { fc: linear(p) }, cases(), |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn lists_that_are_matched() {
+        agree!(|p: &nn::Path| Matched { fc: linear(p) }, cases(), |net, xs| net.forward(xs));
     }
 
     #[test]

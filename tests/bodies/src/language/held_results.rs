@@ -139,6 +139,24 @@ impl TakenOut {
     }
 }
 
+/// Given another value.
+#[derive(Debug, Module)]
+pub struct Reassigned {
+    a: nn::Linear,
+}
+
+#[traceable]
+impl Reassigned {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let ys = xs.apply(&self.a);
+        let mut found = if xs.size()[0] > 2 { Ok::<&Tensor, i64>(xs) } else { Err(3) };
+        if xs.size()[0] > 1 {
+            found = Ok(&ys);
+        }
+        found.unwrap_or(xs).neg()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -151,6 +169,7 @@ mod tests {
     understood!(BySize: 0 of 7);
     understood!(Local: 0 of 9);
     understood!(OrElse: 1 of 11);
+    understood!(Reassigned: 1 of 7);
 
     fn linear(p: nn::Path) -> nn::Linear {
         nn::linear(p, 4, 4, Default::default())
@@ -173,6 +192,8 @@ mod tests {
 
     #[test]
     fn by_size() {
+        agree!(|p: &nn::Path| Reassigned { a: linear(p / "a") }, [randn(&[2, 4]), randn(&[1, 4])], |net, xs| net
+            .forward(xs));
         agree!(|p: &nn::Path| BySize { a: linear(p / "a") }, [randn(&[2, 4]), randn(&[1, 4])], |net, xs| net
             .forward(xs));
     }

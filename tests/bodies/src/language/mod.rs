@@ -61,6 +61,7 @@ pub mod pointed_inputs;
 pub mod pointed_numbers;
 pub mod pointers;
 pub mod reassigned_options;
+pub mod reference_kinds;
 pub mod results_of_calls;
 pub mod returns;
 pub mod shadowed_names;
