@@ -422,7 +422,7 @@ mod tests {
     understood!(Best: 4 of 12);
     understood!(Unknown: 7 of 18);
     understood!(Extended: 0 of 6);
-    understood!(Joined: 0 of 37);
+    understood!(Joined: 10 of 38);
     understood!(Kept: 3 of 7);
     understood!(Sized: 11 of 19);
 

@@ -278,16 +278,16 @@ mod tests {
     use super::*;
     use crate::check::{agree, in_a_row, randn, understood};
 
-    understood!(Written: 1 of 22);
-    understood!(Paired: 1 of 12);
+    understood!(Written: 3 of 23);
+    understood!(Paired: 4 of 15);
     understood!(Gathered: 3 of 13);
     understood!(Counted: 0 of 12);
     understood!(Held: 2 of 6);
     understood!(OfState: 0 of 15);
     understood!(Taken: 2 of 10);
-    understood!(Listed: 2 of 18);
-    understood!(Weighted: 2 of 20);
-    understood!(Optional: 0 of 13);
+    understood!(Listed: 7 of 17);
+    understood!(Weighted: 11 of 21);
+    understood!(Optional: 2 of 10);
 
     fn linear(p: &nn::Path) -> nn::Linear {
         nn::linear(p / "fc", 4, 4, Default::default())
