@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::{BuildHasher, Hash};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use tch::nn::{GRUState, LSTMState};
 
@@ -84,6 +84,27 @@ impl<T: State> State for RefCell<T> {
 impl<T: State + Copy> State for Cell<T> {
     fn save(&self, to: &mut Saver) -> Result<()> {
         self.get().save(to)
+    }
+
+    fn load(from: &mut Loader) -> Result<Self> {
+        T::load(from).map(Self::new)
+    }
+}
+
+/// What is behind the lock, also where a panic has poisoned it.
+impl<T: State> State for Mutex<T> {
+    fn save(&self, to: &mut Saver) -> Result<()> {
+        self.lock().unwrap_or_else(PoisonError::into_inner).save(to)
+    }
+
+    fn load(from: &mut Loader) -> Result<Self> {
+        T::load(from).map(Self::new)
+    }
+}
+
+impl<T: State> State for RwLock<T> {
+    fn save(&self, to: &mut Saver) -> Result<()> {
+        self.read().unwrap_or_else(PoisonError::into_inner).save(to)
     }
 
     fn load(from: &mut Loader) -> Result<Self> {

@@ -228,6 +228,19 @@ mod tests {
     }
 
     #[test]
+    fn what_a_lock_holds_is_saved() {
+        let make = |p: &nn::Path| Embedded { encoder: Encoder::new(p, Act::Relu), head: head(p) };
+        let (_vs, net) = crate::check::root(make);
+        let frozen = net.freeze(&fx_runtime::Freeze::default()).expect("a frozen model");
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("frozen.safetensors");
+        frozen.save(&path).expect("a lock is saved as what it holds");
+        let loaded = EmbeddedFrozen::load(&path).expect("a file that reads back");
+        let ids = Tensor::arange(6, tch::kind::INT64_CPU).view([2, 3]);
+        assert_eq!(loaded.forward(&ids), frozen.forward(&ids));
+    }
+
+    #[test]
     fn hidden() {
         let make = |p: &nn::Path| Hidden { encoder: Encoder::new(p, Act::Relu), head: head(p) };
         agree!(make, [randn(&[2, 4]), randn(&[5, 4])], |net, xs| net.forward(xs));
