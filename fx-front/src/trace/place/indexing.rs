@@ -118,8 +118,16 @@ impl Tracer<'_> {
         }
     }
 
+    /// Whether generated code has a reference to the element, and not the element of a list of references itself.
     fn is_item_ref(&self, id: NodeId) -> bool {
-        self.graph.node(id).op.host() == Some(&HostOp::ItemRef)
+        let node = self.graph.node(id);
+        let is_reference =
+            |item: &Arg| matches!(item, Arg::Expr(item) if matches!(item.op, HostOp::Ref | HostOp::BorrowTensor));
+        let lists_references = match node.args.first() {
+            Some(Arg::Expr(list)) => list.op == HostOp::Array && list.args.iter().all(is_reference),
+            _ => false,
+        };
+        node.op.host() == Some(&HostOp::ItemRef) && !lists_references
     }
 
     /// `items[1..]` of a list that is written out.

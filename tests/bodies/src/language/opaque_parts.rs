@@ -235,7 +235,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("frozen.safetensors");
         frozen.save(&path).expect("a lock is saved as what it holds");
-        let loaded = EmbeddedFrozen::load(&path).expect("a file that reads back");
+        let loaded = EmbeddedFrozen::load(&path, &fx_runtime::Freeze::default()).expect("a file that reads back");
         let ids = Tensor::arange(6, tch::kind::INT64_CPU).view([2, 3]);
         assert_eq!(loaded.forward(&ids), frozen.forward(&ids));
     }

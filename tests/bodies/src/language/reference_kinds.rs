@@ -51,6 +51,23 @@ impl Paired {
     }
 }
 
+/// By the `&` in front of a tensor of which nothing else says its type.
+#[derive(Debug, Module)]
+pub struct Borrowed {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl Borrowed {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let ys = xs.apply(&self.fc);
+        let own = [ys.relu(), ys.tanh()].into_iter().max_by_key(|one| one.numel()).unwrap();
+        let one: &Tensor = [xs, &ys].into_iter().max_by_key(|one| one.numel()).unwrap();
+        let other = [&own, one][xs.size()[0] as usize % 2];
+        choices::either(other, one).relu() + other
+    }
+}
+
 /// Kept in a list, of the parts of a tuple.
 #[derive(Debug, Module)]
 pub struct Gathered {
@@ -280,6 +297,7 @@ mod tests {
 
     understood!(Written: 3 of 23);
     understood!(Paired: 4 of 15);
+    understood!(Borrowed: 1 of 16);
     understood!(Gathered: 3 of 13);
     understood!(Counted: 0 of 12);
     understood!(Held: 2 of 6);
@@ -300,6 +318,11 @@ mod tests {
     #[test]
     fn by_the_type_of_the_variable() {
         agree!(|p: &nn::Path| Written { fc: linear(p) }, cases(), |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn by_what_is_borrowed() {
+        agree!(|p: &nn::Path| Borrowed { fc: linear(p) }, cases(), |net, xs| net.forward(xs));
     }
 
     #[test]
