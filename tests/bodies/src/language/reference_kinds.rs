@@ -297,7 +297,7 @@ mod tests {
 
     understood!(Written: 3 of 23);
     understood!(Paired: 4 of 15);
-    understood!(Borrowed: 1 of 16);
+    understood!(Borrowed: 3 of 16);
     understood!(Gathered: 3 of 13);
     understood!(Counted: 0 of 12);
     understood!(Held: 2 of 6);
