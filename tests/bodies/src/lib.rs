@@ -7,6 +7,7 @@
     missing_docs,
     dead_code,
     unreachable_code,
+    unused_assignments,
     unused_variables,
     clippy::all,
     clippy::pedantic,

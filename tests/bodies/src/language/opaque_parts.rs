@@ -149,7 +149,7 @@ mod encoder {
     }
 }
 
-use encoder::{Act, Encoder};
+use encoder::Encoder;
 
 #[derive(Debug, Module)]
 pub struct Embedded {
@@ -206,6 +206,7 @@ impl CheckedApart {
 
 #[cfg(test)]
 mod tests {
+    use super::encoder::Act;
     use super::*;
     use crate::check::{agree, randn, understood};
 

@@ -362,6 +362,7 @@ mod tests {
     }
 
     #[test]
+    #[allow(unused_mut, reason = "one of the forwards takes `&self`")]
     fn kept_in_lists() {
         agree!(|p: &nn::Path| Gathered { fc: linear(p) }, cases(), |net, xs| net.forward(xs));
         in_a_row!(|p: &nn::Path| Counted { fc: linear(p), calls: 0.into() }, cases().into());
