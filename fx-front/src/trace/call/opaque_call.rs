@@ -23,7 +23,13 @@ impl Tracer<'_> {
         let syn::ReturnType::Type(_, output) = &callee.sig.output else { return None };
         let ty = self.index.ty(&callee.module, callee.owner.as_ref(), output);
         let is_kept = is_plain(callee) && !callee.fx.inline.is_present() && is_owned(&ty, errors);
-        let is_part = |own: &Val| self.is_module(&own.ty()) && self.path_of(own).is_some();
+        // A method of a trait is hidden by one of the type's own.
+        let name = callee.sig.ident.to_string();
+        let is_part = |own: &Val| {
+            self.is_module(&own.ty())
+                && self.path_of(own).is_some()
+                && self.index.method(&own.ty(), &name) == Some(function)
+        };
         if !is_kept || self.is_stateful() || !receiver.is_none_or(is_part) {
             return None;
         }
