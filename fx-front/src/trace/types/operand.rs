@@ -19,7 +19,7 @@ impl Tracer<'_> {
             Val::Node(id, ..) => Ok(Arg::Node(*id)),
             Val::Lit(arg, ty) => Ok(typed_literal(arg, ty)),
             Val::Tuple(parts) => Ok(HostOp::Tuple.of(self.owned_operands(parts, span)?)),
-            Val::List(items) => Ok(HostOp::Array.of(self.owned_operands(items, span)?)),
+            Val::List(items) => Ok(HostOp::Array.of(self.written_elements(items, span)?)),
             Val::Some(inner) => Ok(HostOp::Some.on(self.owned_operand(inner, span)?)),
             Val::Unit => Ok(HostOp::Unit.of([])),
             Val::Fields(..) => self.struct_operand(value, span),
@@ -51,6 +51,16 @@ impl Tracer<'_> {
 
     fn owned_operands(&mut self, values: &[Val], span: Span) -> Result<Vec<Arg>> {
         values.iter().map(|value| self.owned_operand(value, span)).collect()
+    }
+
+    /// The elements of a list that is written out: beside a reference to a tensor, what opaque code yields is one too.
+    fn written_elements(&mut self, items: &[Val], span: Span) -> Result<Vec<Arg>> {
+        let refers = items.iter().any(|item| matches!(item, Val::Node(_, Ty::Tensor, RefKind::Ref)));
+        let element = |item: &Val| match item {
+            Val::Node(id, Ty::Unknown, _) if refers => Ok(HostOp::BorrowTensor.on(Arg::Node(*id))),
+            item => self.owned_operand(item, span),
+        };
+        items.iter().map(element).collect()
     }
 
     /// The operands of a call, behind those in `operands`: each as the user's code hands it on.

@@ -233,7 +233,7 @@ pub(in crate::fuzz) fn body(seed: u64, number: usize) -> String {
         _ => format!("body!({net}, |net, variant, x, y| net.forward(x{arguments}))"),
     };
     let is_part = !writer.is_lent() && writer.once_in(4);
-    let (name, traceable) = if is_part { ("Part", "") } else { (net.as_str(), "#[traceable]") };
+    let (name, traceable) = if is_part { ("Whole", "") } else { (net.as_str(), "#[traceable]") };
     let model = format!(
         "{ITEMS}\n{items}\n{real}\n{lend}\n{shadow}\n{functions}\n#[derive(Debug, Module)]\npub struct {name} {{ {} }}\n\
          impl {name} {{ pub fn new(p: &nn::Path, variant: usize) -> Self {{ Self {{ {made} }} }} {methods} }}\n\
@@ -250,8 +250,8 @@ fn around(part: &str, net: &str, forward: &str, parameters: &[String]) -> String
     let head = head.replace("mut q:", "q:").replace("mut r:", "r:");
     format!(
         "mod model {{ {part} }}\nuse fx_runtime::{{Module, Tensor, nn, traceable}};\nuse model::Mode;\n\
-         #[derive(Debug, Module)]\npub struct {net} {{ part: model::Part }}\n\
-         impl {net} {{ fn new(p: &nn::Path, variant: usize) -> Self {{ Self {{ part: model::Part::new(p, variant) }} }} }}\n\
+         #[derive(Debug, Module)]\npub struct {net} {{ part: model::Whole }}\n\
+         impl {net} {{ fn new(p: &nn::Path, variant: usize) -> Self {{ Self {{ part: model::Whole::new(p, variant) }} }} }}\n\
          #[traceable]\nimpl {net} {{ {head} {{ self.part.forward(xs, {}) }} }}\n",
         parameters.join(", ")
     )
