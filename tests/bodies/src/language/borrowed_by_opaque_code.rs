@@ -231,7 +231,7 @@ mod tests {
     use super::*;
     use crate::check::{agree, randn, understood};
 
-    understood!(Elements: 3 of 16);
+    understood!(Elements: 3 of 18);
     understood!(LentOption: 5 of 18);
     understood!(SharedName: 0 of 8);
     understood!(Returned: 5 of 11);
