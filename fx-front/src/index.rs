@@ -59,7 +59,7 @@ pub struct Index {
     /// The associated types of impls.
     pub associated: Vec<AssociatedType>,
     /// The associated constants of impls.
-    pub constants: Vec<AssociatedConstant>,
+    pub associated_constants: Vec<AssociatedConstant>,
     /// The files read, relative to the crate's root.
     pub files: Vec<String>,
     /// The crate's own macros that may return from the function that calls them.

@@ -264,7 +264,7 @@ impl Scan<'_> {
         let entries = options.as_ref().map(|options| options.entry_fns(item)).unwrap_or_default();
         let mut associated = Associated::of(item);
         self.index.associated.extend(associated.listed(module, &item.self_ty));
-        self.index.constants.extend(associated::constants(item, module));
+        self.index.associated_constants.extend(associated::constants(item, module));
         for inner in &item.items {
             let syn::ImplItem::Fn(method) = inner else { continue };
             if cfg::is_active(&method.attrs) == Some(false) {

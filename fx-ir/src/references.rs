@@ -2,6 +2,23 @@
 
 use crate::{Arg, Graph, HostOp, NodeId, Op, Type, host::Yields};
 
+impl Arg {
+    /// Whether it is a reference that the operand itself takes.
+    pub fn is_reference(&self) -> bool {
+        matches!(self, Arg::Expr(expr) if matches!(expr.op, HostOp::Ref | HostOp::BorrowTensor))
+    }
+
+    /// Whether it is a list that is written out, of references: an element is one of them, which is `Copy`.
+    pub fn lists_references(&self) -> bool {
+        let items = match self {
+            Arg::List(items) => items,
+            Arg::Expr(expr) if expr.op == HostOp::Array => &expr.args,
+            _ => return false,
+        };
+        !items.is_empty() && items.iter().all(Arg::is_reference)
+    }
+}
+
 impl Graph {
     /// Returns whether the value may be a reference to a tensor, where its type does not tell: opaque code has made it, or it
     /// is a part of a value that may hold references.

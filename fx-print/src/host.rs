@@ -121,7 +121,7 @@ pub fn rust(op: &HostOp, args: &[Arg], read: Read<'_>) -> String {
         HostOp::EndMut(end) => format!("{}.{end}_mut().unwrap()", text(0)),
         HostOp::Interior => format!("{}.get_mut()", text(0)),
         HostOp::MutSlice => format!("{}.as_mut_slice()", text(0)),
-        HostOp::ItemRef if is_list_of_references(&args[0]) => format!("{}[{}]", text(0), text(1)),
+        HostOp::ItemRef if args[0].lists_references() => format!("{}[{}]", text(0), text(1)),
         HostOp::ItemRef => format!("&{}[{}]", text(0), text(1)),
         HostOp::Slice(dots) => format!("&{}[{}{dots}{}]", text(0), end(args.get(1), read), end(args.get(2), read)),
         HostOp::Unwrap(message) => format!("{}.{}", text(0), unwrap(message.as_deref())),
@@ -296,18 +296,6 @@ pub fn layer_position(op: &HostOp, args: &[String; 3]) -> String {
         HostOp::LayerFromEnd(_) => format!("({chain}.len() - 1 - {first} as i64)"),
         _ => format!("{first}.at({second})?"),
     }
-}
-
-/// Whether it is a list that is written out, of references: an element is one of them, which is `Copy`.
-fn is_list_of_references(arg: &Arg) -> bool {
-    let is_reference =
-        |item: &Arg| matches!(item, Arg::Expr(expr) if matches!(expr.op, HostOp::Ref | HostOp::BorrowTensor));
-    let items = match arg {
-        Arg::List(items) => items,
-        Arg::Expr(expr) if expr.op == HostOp::Array => &expr.args,
-        _ => return false,
-    };
-    !items.is_empty() && items.iter().all(is_reference)
 }
 
 /// Whether it makes another handle on each element of a list.

@@ -31,7 +31,7 @@ const DEPTH: u32 = 4;
 impl Index {
     /// The associated constant of that name of the type.
     pub fn constant_of(&self, ty: &Ty, name: &str) -> Option<&AssociatedConstant> {
-        self.constants.iter().find(|one| one.name == name && self.ty(&one.module, None, &one.of) == *ty)
+        self.associated_constants.iter().find(|one| one.name == name && self.ty(&one.module, None, &one.of) == *ty)
     }
 
     /// The names that code in the module reads as constants: those of constants, of structs without fields, and of an

@@ -85,7 +85,7 @@ impl Index {
     }
 
     /// Returns whether the first step of the path, written in `module`, is a module of the crate.
-    fn begins_in_crate(&self, module: &str, path: &str) -> bool {
+    pub(crate) fn begins_in_crate(&self, module: &str, path: &str) -> bool {
         let first = path.split("::").next().unwrap_or(path);
         ["crate", "self", "super"].contains(&first) || self.modules.contains_key(&format!("{module}::{first}"))
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Index, Name, Resolved, Struct, Ty, is_within};
+use super::{Index, Name, Resolved, Struct, Ty, is_visible};
 
 /// The module within which something declared in `module` is visible; `None` for the whole crate.
 pub(crate) fn scope_of(visibility: &syn::Visibility, module: &str) -> Option<String> {
@@ -69,7 +69,7 @@ impl Index {
     /// Whether the item `name` of `module` is visible in the module `from`, by whatever path.
     fn is_visible(&self, from: &str, module: &str, name: &str) -> bool {
         let scope = self.modules.get(module).and_then(|module| module.scopes.get(name));
-        scope.is_none_or(|scope| is_within(from, scope))
+        is_visible(scope, from)
     }
 
     /// The types of the crate that a value of type `ty` consists of, to whatever depth, and that are private to a module:
@@ -206,7 +206,7 @@ impl Index {
             return self.is_visible(at, of, name);
         }
         let Some(detours) = detours.checked_sub(1) else { return false };
-        let mut globs = module.globs.iter().filter(|glob| glob.scope.as_ref().is_none_or(|scope| is_within(at, scope)));
+        let mut globs = module.globs.iter().filter(|glob| is_visible(glob.scope.as_ref(), at));
         globs.any(|glob| {
             let of = self.module_at(of, &glob.path, detours);
             of.is_some_and(|of| self.hands_on(at, &of, name, detours))
@@ -225,7 +225,7 @@ impl Index {
         if let Some((known, _)) = uses.next() {
             return Some(known.clone());
         }
-        let mut globs = here.globs.iter().filter(|glob| glob.scope.as_ref().is_none_or(|scope| is_within(from, scope)));
+        let mut globs = here.globs.iter().filter(|glob| is_visible(glob.scope.as_ref(), from));
         let by_glob = globs.any(|glob| {
             let of = self.module_at(at, &glob.path, DETOURS);
             is_it(&format!("{}::{name}", glob.path)) && of.is_none_or(|of| self.hands_on(at, &of, name, DETOURS))

@@ -5,6 +5,7 @@ use proc_macro2::Span;
 use quote::ToTokens;
 
 use crate::attrs::FnOptions;
+use crate::syntax::written_types::typed_params;
 use crate::trace::{Result, Tracer, Ty, Val, unsupported};
 
 impl Tracer<'_> {
@@ -19,12 +20,8 @@ impl Tracer<'_> {
     ) -> Result<Val> {
         let callee = &self.index.fns[function];
         let (op, mut operands) = self.callee(function, receiver, span)?;
-        let params = callee.sig.inputs.iter().filter_map(|input| match input {
-            syn::FnArg::Typed(typed) => Some(&*typed.ty),
-            syn::FnArg::Receiver(_) => None,
-        });
-        for (ty, value) in params.zip(args) {
-            operands.push(self.argument(value, ty, span)?);
+        for (param, value) in typed_params(&callee.sig).zip(args) {
+            operands.push(self.argument(value, &param.ty, span)?);
         }
         let ty = match &callee.sig.output {
             syn::ReturnType::Type(_, ty) => self.index.ty(&callee.module, callee.owner.as_ref(), ty),

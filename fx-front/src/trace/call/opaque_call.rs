@@ -5,6 +5,7 @@ use proc_macro2::Span;
 use quote::ToTokens;
 
 use crate::index::Function;
+use crate::syntax::{count_of, written_types::typed_params};
 use crate::trace::entry::signature::holds_reference;
 use crate::trace::types::label::identifier;
 use crate::trace::{OnError, Tracer, Ty, Unsupported, Val, opaque::template::called_with};
@@ -57,12 +58,8 @@ impl Tracer<'_> {
             _ => return None,
         };
         let first = operands.len();
-        let params = callee.sig.inputs.iter().filter_map(|input| match input {
-            syn::FnArg::Typed(typed) => Some(&*typed.ty),
-            syn::FnArg::Receiver(_) => None,
-        });
-        for (ty, value) in params.zip(args) {
-            operands.push(self.argument_of_call(value, ty, span)?);
+        for (param, value) in typed_params(&callee.sig).zip(args) {
+            operands.push(self.argument_of_call(value, &param.ty, span)?);
         }
         let import = match &callee.of_trait {
             Some(of) => Some(self.trait_import(&callee.module, of, span).ok().flatten()?),
@@ -105,9 +102,10 @@ fn is_plain(function: &Function) -> bool {
         && function.generics.params.is_empty()
         && sig.asyncness.is_none()
         && sig.unsafety.is_none();
-    let written = sig.inputs.to_token_stream().to_string();
-    let has = |word: &str| written.split(|c: char| !c.is_alphanumeric()).any(|one| one == word);
-    is_simple && !["impl", "dyn", "fn"].iter().any(|word| has(word)) && !written.contains("& mut") && !has("Fn")
+    let is_written_out = |param: &syn::PatType| {
+        ["impl", "dyn", "fn", "mut"].iter().all(|word| count_of(param.ty.to_token_stream(), word) == 0)
+    };
+    is_simple && !function.writes_self() && typed_params(sig).all(is_written_out)
 }
 
 /// Whether a value of the type holds no reference, and a `Result` is one whose error leaves the model.

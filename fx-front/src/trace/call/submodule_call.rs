@@ -7,6 +7,7 @@ use proc_macro2::Span;
 use quote::ToTokens;
 
 use crate::frozen;
+use crate::syntax::written_types::typed_params;
 use crate::trace::entry::signature::{Param, Signature, holds_reference};
 use crate::trace::types::label::identifier;
 use crate::trace::types::ty::is_copy;
@@ -81,12 +82,8 @@ impl Tracer<'_> {
         let made = Op::Host(Host::pure(HostOp::FreezePart(path)));
         let part = self.push_labelled(made, vec![receiver.arg()?], &name, &label, ty, span);
         let mut operands = vec![part.arg()?];
-        let params = callee.sig.inputs.iter().filter_map(|input| match input {
-            syn::FnArg::Typed(typed) => Some(&*typed.ty),
-            syn::FnArg::Receiver(_) => None,
-        });
-        for (ty, value) in params.zip(args) {
-            let Some(operand) = self.handed(value, ty, span) else {
+        for (param, value) in typed_params(&callee.sig).zip(args) {
+            let Some(operand) = self.handed(value, &param.ty, span) else {
                 self.rollback(mark);
                 return None;
             };

@@ -177,12 +177,12 @@ pub(in crate::trace) fn without_return(stmt: &Stmt, rest: &[Stmt]) -> Option<Blo
         _ => {}
     }
     let span = stmt.span();
-    let rest: Block = match rest {
-        // The function ends in the loop, which does not come to an end.
-        [] => parse_quote_spanned!(span=> { ::core::unreachable!() }),
-        rest => parse_quote_spanned!(span=> { #(#rest)* }),
-    };
     left.found.then(|| {
+        let rest: Block = match rest {
+            // The function ends in the loop, which does not come to an end.
+            [] => parse_quote_spanned!(span=> { ::core::unreachable!() }),
+            rest => parse_quote_spanned!(span=> { #(#rest)* }),
+        };
         parse_quote_spanned!(span=> {
             let mut fx_returned: Option<::fx_runtime::Tensor> = None;
             #stmt

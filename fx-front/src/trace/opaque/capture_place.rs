@@ -36,7 +36,7 @@ impl Tracer<'_> {
         let is_bound = bound_names(expr).contains(name) || capture.formatted.contains(name);
         if self.is_only_place(place, capture) {
             // In a loop, what the code makes of it may be kept from one iteration to the next.
-            let writes = |call: &syn::ExprMethodCall| self.mutates(call) || call.method.to_string().ends_with('_');
+            let writes = |call: &syn::ExprMethodCall| self.may_write(call);
             let is_read = !effects::written(expr, &writes).contains(name) && only_looks_into(expr, name);
             if let Some(parameter) = self.own_parameter(place, name).filter(|_| !is_read && !is_bound) {
                 *code = code.replace(&placeholder, &hole(args, parameter));

@@ -60,7 +60,7 @@ impl Tracer<'_> {
             return unsupported(span, "an item inside a function body");
         }
         let Requalified { expr, uses } = self.requalified(expr)?;
-        let expr = &expr;
+        let expr = &*expr;
         let writes = self.writes(expr);
         self.spill_variables(&writes, span)?;
         let inner = bound_names(expr);

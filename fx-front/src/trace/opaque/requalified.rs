@@ -6,6 +6,7 @@
 mod members;
 mod traits;
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use proc_macro2::Span;
@@ -17,17 +18,17 @@ use crate::syntax::{bound_names, is_compound, path_text};
 use crate::trace::{Result, Tracer, Ty, Unsupported, unsupported};
 
 /// Opaque code, and the `use` lines that it needs.
-pub(in crate::trace) struct Requalified {
-    pub(in crate::trace) expr: syn::Expr,
+pub(in crate::trace) struct Requalified<'e> {
+    pub(in crate::trace) expr: Cow<'e, syn::Expr>,
     pub(in crate::trace) uses: Vec<String>,
 }
 
 impl Tracer<'_> {
     /// The code with paths that mean the same where the generated code stands.
-    pub(in crate::trace) fn requalified(&self, expr: &syn::Expr) -> Result<Requalified> {
+    pub(in crate::trace) fn requalified<'e>(&self, expr: &'e syn::Expr) -> Result<Requalified<'e>> {
         let own = self.function().uses();
         if self.is_home() {
-            return Ok(Requalified { expr: expr.clone(), uses: own });
+            return Ok(Requalified { expr: Cow::Borrowed(expr), uses: own });
         }
         if !own.is_empty() {
             return unsupported(expr.span(), "code of another module that a `use` of the function's own stands above");
@@ -36,7 +37,7 @@ impl Tracer<'_> {
         let mut expr = expr.clone();
         visitor.visit_expr_mut(&mut expr);
         let Requalify { fault, uses, .. } = visitor;
-        fault.map_or_else(|| Ok(Requalified { expr, uses: uses.into_iter().collect() }), Err)
+        fault.map_or_else(|| Ok(Requalified { expr: Cow::Owned(expr), uses: uses.into_iter().collect() }), Err)
     }
 
     /// The type with paths that mean the same where the generated code stands.
@@ -112,13 +113,8 @@ impl<'t, 'a> Requalify<'t, 'a> {
 
     /// Refuses a function of a type that is private to the type's module.
     fn check_tail(&self, path: &syn::Path, text: &str) -> Result<()> {
-        let Some((head, name)) = text.rsplit_once("::") else { return Ok(()) };
+        let Some((owner, name)) = self.tracer.owner_of(text) else { return Ok(()) };
         let index = self.tracer.index;
-        let owner = match head {
-            "Self" => self.tracer.function().owner.clone(),
-            head => syn::parse_str::<syn::Type>(head).ok(),
-        };
-        let owner = owner.map_or(Ty::Unknown, |owner| index.ty(self.tracer.module(), None, &owner));
         let hidden = index.method(&owner, name).filter(|&id| !index.fns[id].is_visible_from(self.tracer.home()));
         if hidden.is_some() {
             return unsupported(path.span(), format!("`{text}` is private to its module"));
@@ -169,8 +165,10 @@ impl<'t, 'a> Requalify<'t, 'a> {
         }
     }
 
-    fn written(&mut self, target: &mut syn::Expr) {
-        let around = std::mem::replace(&mut self.is_written, true);
+    /// Visits what is written to, if `is_written`.
+    fn visit_target_mut(&mut self, target: &mut syn::Expr, is_written: bool) {
+        let around = self.is_written;
+        self.is_written |= is_written;
         self.visit_expr_mut(target);
         self.is_written = around;
     }
@@ -188,9 +186,10 @@ impl VisitMut for Requalify<'_, '_> {
             }
             syn::Expr::MethodCall(call) => {
                 self.method(call);
-                if self.writes_to_receiver(call) {
-                    self.written(&mut call.receiver);
-                }
+                let is_written = self.tracer.may_write(call);
+                self.visit_target_mut(&mut call.receiver, is_written);
+                call.turbofish.iter_mut().for_each(|given| self.visit_angle_bracketed_generic_arguments_mut(given));
+                return call.args.iter_mut().for_each(|arg| self.visit_expr_mut(arg));
             }
             syn::Expr::Field(field) if !matches!(&*field.base, syn::Expr::Path(base) if base.path.is_ident("self")) => {
                 let accessor = self.field(field);
@@ -201,14 +200,16 @@ impl VisitMut for Requalify<'_, '_> {
                 return;
             }
             syn::Expr::Assign(assign) => {
-                self.written(&mut assign.left);
+                self.visit_target_mut(&mut assign.left, true);
                 return self.visit_expr_mut(&mut assign.right);
             }
             syn::Expr::Binary(binary) if is_compound(&binary.op) => {
-                self.written(&mut binary.left);
+                self.visit_target_mut(&mut binary.left, true);
                 return self.visit_expr_mut(&mut binary.right);
             }
-            syn::Expr::Reference(borrowed) if borrowed.mutability.is_some() => return self.written(&mut borrowed.expr),
+            syn::Expr::Reference(borrowed) if borrowed.mutability.is_some() => {
+                return self.visit_target_mut(&mut borrowed.expr, true);
+            }
             _ => {}
         }
         visit_mut::visit_expr_mut(self, expr);
@@ -238,12 +239,10 @@ impl VisitMut for Requalify<'_, '_> {
             }
             syn::Pat::Path(path) => self.replace((&mut path.qself, &mut path.path), true),
             syn::Pat::Ident(name) if name.ident.to_string().starts_with(|c: char| c.is_uppercase()) => {
-                let path = syn::Path::from(name.ident.clone());
-                match self.spelled(&path).map(|spelled| spelled.map(|text| syn::parse_str::<syn::ExprPath>(&text))) {
-                    Ok(None) => {}
-                    Ok(Some(Ok(spelled))) => *pat = syn::Pat::Path(spelled),
-                    Ok(Some(Err(_))) => self.refuse(path.span(), "a pattern that generated code cannot name"),
-                    Err(fault) => self.refuse(fault.span, fault.reason),
+                let mut path = syn::ExprPath { attrs: Vec::new(), qself: None, path: name.ident.clone().into() };
+                self.replace((&mut path.qself, &mut path.path), true);
+                if path.path.get_ident().is_none() {
+                    *pat = syn::Pat::Path(path);
                 }
             }
             _ => visit_mut::visit_pat_mut(self, pat),

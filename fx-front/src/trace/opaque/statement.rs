@@ -106,7 +106,7 @@ impl Tracer<'_> {
     /// Whether the code writes to nothing, as far as names tell, states nothing that must hold, and calls nothing of the crate,
     /// which might.
     fn only_observes(&self, code: &syn::Expr) -> bool {
-        let writes = |call: &syn::ExprMethodCall| self.mutates(call) || call.method.to_string().ends_with('_');
+        let writes = |call: &syn::ExprMethodCall| self.may_write(call);
         let mut looks = true;
         each_target(code, &writes, &mut |_| looks = false);
         let is_foreign = |head: &str| matches!(self.index.resolve(self.module(), head), Resolved::External(_));

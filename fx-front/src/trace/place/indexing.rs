@@ -121,13 +121,7 @@ impl Tracer<'_> {
     /// Whether generated code has a reference to the element, and not the element of a list of references itself.
     fn is_item_ref(&self, id: NodeId) -> bool {
         let node = self.graph.node(id);
-        let is_reference =
-            |item: &Arg| matches!(item, Arg::Expr(item) if matches!(item.op, HostOp::Ref | HostOp::BorrowTensor));
-        let lists_references = match node.args.first() {
-            Some(Arg::Expr(list)) => list.op == HostOp::Array && list.args.iter().all(is_reference),
-            _ => false,
-        };
-        node.op.host() == Some(&HostOp::ItemRef) && !lists_references
+        node.op.host() == Some(&HostOp::ItemRef) && !node.args.first().is_some_and(Arg::lists_references)
     }
 
     /// `items[1..]` of a list that is written out.

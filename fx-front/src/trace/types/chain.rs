@@ -51,6 +51,11 @@ impl Tracer<'_> {
         is_mutator(&call.method.to_string()) || self.writes_by(call)
     }
 
+    /// Whether the method may change what it is called on, or the tensor that it is called on, as names tell.
+    pub(in crate::trace) fn may_write(&self, call: &syn::ExprMethodCall) -> bool {
+        self.mutates(call) || call.method.to_string().ends_with('_')
+    }
+
     /// The variables that the expression writes to.
     pub(in crate::trace) fn writes(&self, expr: &syn::Expr) -> Vec<String> {
         let mut names = written(expr, &|call| self.mutates(call));

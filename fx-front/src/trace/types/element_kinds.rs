@@ -66,10 +66,9 @@ fn same_lists(graph: &Graph, list: NodeId) -> Vec<NodeId> {
 
 /// How a variable would hold what the operand is, which the list owns.
 fn kinds_of(item: &Arg) -> RefKinds {
-    let Arg::Expr(expr) = item else { return RefKinds::All(RefKind::Value) };
-    match expr.op {
-        HostOp::Ref | HostOp::BorrowTensor => RefKinds::All(RefKind::Ref),
-        HostOp::Tuple => RefKinds::Each(expr.args.iter().map(kinds_of).collect()),
+    match item {
+        Arg::Expr(expr) if expr.op == HostOp::Tuple => RefKinds::Each(expr.args.iter().map(kinds_of).collect()),
+        item if item.is_reference() => RefKinds::All(RefKind::Ref),
         _ => RefKinds::All(RefKind::Value),
     }
 }

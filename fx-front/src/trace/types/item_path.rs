@@ -55,12 +55,18 @@ impl Tracer<'_> {
     /// The associated constant that the path names: `Self::EPS`.
     pub(in crate::trace) fn associated_constant(&self, path: &syn::Path) -> Option<&AssociatedConstant> {
         let text = path_text(path);
+        let (owner, name) = self.owner_of(&text)?;
+        self.index.constant_of(&owner, name)
+    }
+
+    /// The type in front of the last name of a path, and that name.
+    pub(in crate::trace) fn owner_of<'t>(&self, text: &'t str) -> Option<(Ty, &'t str)> {
         let (head, name) = text.rsplit_once("::")?;
         let owner = match head {
             "Self" => self.function().owner.clone()?,
             head => syn::parse_str::<syn::Type>(head).ok()?,
         };
-        self.index.constant_of(&self.index.ty(self.module(), None, &owner), name)
+        Some((self.index.ty(self.module(), None, &owner), name))
     }
 
     /// Whether it is a type or constant parameter of the function.
@@ -100,12 +106,7 @@ impl Tracer<'_> {
 
     /// The enum of the crate that `Out::Pair` is a variant of, and what the variant is called.
     pub(in crate::trace) fn enum_of<'t>(&self, text: &'t str) -> Option<(Ty, &'t str)> {
-        let (head, name) = text.rsplit_once("::")?;
-        let owner = match head {
-            "Self" => self.function().owner.as_ref().map(|owner| self.index.ty(self.module(), None, owner)),
-            head => syn::parse_str::<syn::Type>(head).ok().map(|ty| self.index.ty(self.module(), None, &ty)),
-        };
-        owner.filter(|owner| self.is_variant_of(owner, name)).map(|owner| (owner, name))
+        self.owner_of(text).filter(|(owner, name)| self.is_variant_of(owner, name))
     }
 
     /// Whether it is the name of a variant of the type.

@@ -5,7 +5,7 @@ use syn::spanned::Spanned;
 use syn::visit_mut::VisitMut;
 
 use super::Requalify;
-use crate::index::{Function, is_visible};
+use crate::index::is_visible;
 use crate::syntax::{comma_operands, format_names, macro_operands, mentions, path_text};
 use crate::trace::Ty;
 
@@ -66,8 +66,7 @@ impl Requalify<'_, '_> {
         let (index, home) = (self.tracer.index, self.tracer.home());
         let (name, ty) = (call.method.to_string(), self.type_of(&call.receiver));
         let its = |owner: &Ty| *owner == ty || ty == Ty::Unknown || *owner == Ty::Unknown;
-        let own: Vec<_> = index.fns.iter().filter(|one| one.sig.ident == name && one.owner.is_some()).collect();
-        for one in own {
+        for one in index.fns.iter().filter(|one| one.sig.ident == name && one.owner.is_some()) {
             let owner = one.owner.as_ref().map_or(Ty::Unknown, |owner| index.ty(&one.module, None, owner));
             if !its(&owner) || !one.is_visible_from(self.tracer.module()) {
                 continue;
@@ -84,14 +83,6 @@ impl Requalify<'_, '_> {
         if fx_ir::catalog::lookup(&name).is_none() {
             self.uses.extend(self.tracer.imported_traits());
         }
-    }
-
-    /// Whether the method may write to what it is called on.
-    pub(super) fn writes_to_receiver(&self, call: &syn::ExprMethodCall) -> bool {
-        let own = self.tracer.index.fns.iter().filter(|one| one.sig.ident == call.method);
-        self.tracer.mutates(call)
-            || call.method.to_string().ends_with('_')
-            || own.into_iter().any(Function::writes_self)
     }
 
     pub(super) fn macro_operands(&mut self, mac: &mut syn::Macro) {

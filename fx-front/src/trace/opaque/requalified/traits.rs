@@ -17,7 +17,9 @@ impl Tracer<'_> {
             _ => None,
         });
         let brought = module.globs.iter().filter_map(|glob| match self.index.resolve(self.module(), &glob.path) {
-            Resolved::External(full) if !is_of_crate(&full) => Some(format!("use {}::*;", from_root(&full))),
+            Resolved::External(full) if !self.index.begins_in_crate(self.module(), &full) => {
+                Some(format!("use {}::*;", from_root(&full)))
+            }
             _ => None,
         });
         imported.chain(brought).collect()
@@ -38,11 +40,6 @@ impl Tracer<'_> {
             None => Ok(None),
         }
     }
-}
-
-/// Whether the path begins in the crate.
-fn is_of_crate(path: &str) -> bool {
-    matches!(path.split("::").next(), Some("crate" | "self" | "super"))
 }
 
 /// Whether the path may be one of a trait, whose methods code calls without naming it.
