@@ -90,9 +90,7 @@ pub fn rust(op: &HostOp, args: &[Arg], read: Read<'_>) -> String {
         HostOp::Copied => format!("*{}", value(0).borrowed()),
         HostOp::AsFunction(ty) => format!("({} as {ty})", text(0)),
         HostOp::Binary(_) | HostOp::Cast(_) => format!("({})", bare(op, args, read)),
-        HostOp::BorrowTensor => {
-            format!("::std::borrow::Borrow::<::fx_runtime::Tensor>::borrow({})", value(0).borrowed())
-        }
+        HostOp::BorrowTensor => format!("::fx_runtime::frozen::lent({})", value(0).borrowed()),
         HostOp::BorrowOption => {
             format!("{}.as_ref().map(::std::borrow::Borrow::<::fx_runtime::Tensor>::borrow)", text(0))
         }

@@ -208,13 +208,14 @@ impl Tracer {
         }
     }
 
-    /// An argument that the part it is given to changes: a value of the graph, whatever is known of it before.
+    /// A value that code behind it changes: one of the graph, whatever is known of it before.
     pub fn variable(&mut self, value: &Arg) -> Arg {
-        if known::is_known(value) {
+        let value = self.resolve(value);
+        if known::is_known(&value) {
             let op = Op::Host(Host::with_effect(HostOp::Use, Effect::Io));
-            return self.push(op, vec![value.clone()], "variable", Type::Unknown, 0);
+            return self.push(op, vec![value], "variable", Type::Unknown, 0);
         }
-        value.clone()
+        value
     }
 
     /// A host operation inside an argument.

@@ -1,11 +1,12 @@
 //! The types of the modules that a constructor makes, on the spot, in a variable or by a closure of its own.
 
 use fx_ir::LayerRow;
+use quote::ToTokens;
 
 use super::read::Reader;
 use crate::closure_conversion::returns_opaque;
 use crate::index::{Name, Resolved, Ty};
-use crate::syntax::path_text;
+use crate::syntax::{path_text, peeled, written_types::typed_params};
 
 /// The parameters of a closure.
 pub(super) fn own_names(closure: &syn::ExprClosure) -> Vec<String> {
@@ -24,6 +25,7 @@ impl<'a> Reader<'a> {
             },
             syn::Expr::Struct(literal) => self.named(&path_text(&literal.path)),
             syn::Expr::MethodCall(call) if call.method == "unwrap" => self.made_by(&call.receiver),
+            syn::Expr::MethodCall(call) => self.returned(self.method_of_value(call)?),
             syn::Expr::Path(path) => match self.made.get(&path_text(&path.path)) {
                 Some(made) => made.clone(),
                 None => self.named(&path_text(&path.path)),
@@ -78,6 +80,39 @@ impl<'a> Reader<'a> {
             Ty::Leaf(_) => Some(owner),
             _ => None,
         }
+    }
+
+    /// The method of the crate that is called on a struct which is no chain: `settings.make_layer(..)`.
+    pub(super) fn method_of_value(&self, call: &syn::ExprMethodCall) -> Option<usize> {
+        let ty = self.struct_of(&call.receiver)?;
+        self.index.method(&ty, &call.method.to_string())
+    }
+
+    /// The struct that a parameter, a variable or a field of one holds.
+    fn struct_of(&self, expr: &syn::Expr) -> Option<Ty> {
+        let ty = match peeled(expr) {
+            syn::Expr::Path(path) if path.path.is_ident("self") => self.index.ty(self.module, None, self.owner?),
+            syn::Expr::Path(path) => {
+                let name = path_text(&path.path);
+                match self.made.get(&name) {
+                    Some(made) => made.clone()?,
+                    None => self.parameter_ty(&name)?,
+                }
+            }
+            syn::Expr::Field(field) => {
+                let Ty::Struct(owner) = self.struct_of(&field.base)? else { return None };
+                let field = self.index.field(owner, &field.member.to_token_stream().to_string())?;
+                self.index.field_ty(owner, field)
+            }
+            _ => return None,
+        };
+        matches!(ty, Ty::Struct(_)).then_some(ty)
+    }
+
+    fn parameter_ty(&self, name: &str) -> Option<Ty> {
+        let mut params = typed_params(&self.index.fns[self.id].sig);
+        let param = params.find(|param| matches!(&*param.pat, syn::Pat::Ident(pat) if pat.ident == name))?;
+        Some(self.index.ty(self.module, self.owner, &param.ty))
     }
 
     /// `nn::conv` makes a layer of as many dimensions as its kernel's size.

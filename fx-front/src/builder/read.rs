@@ -139,6 +139,9 @@ impl<'a> Reader<'a> {
             syn::Expr::Block(block) => self.tail(&block.block, chains, fuel),
             syn::Expr::MethodCall(call) if call.method == "fold" => self.folded(call, chains, fuel),
             syn::Expr::MethodCall(call) => {
+                if let Some(id) = self.method_of_value(call) {
+                    return self.built_by(id, fuel.checked_sub(1)?);
+                }
                 let mut chain = self.chain(&call.receiver, chains, fuel)?;
                 let Some(layer) = self.added(call, chains, fuel) else {
                     self.notes.note(call.args.first().unwrap_or(expr), &self.index.fns[self.id]);
@@ -193,6 +196,7 @@ impl<'a> Reader<'a> {
         let fuel = fuel.checked_sub(1)?;
         match expr {
             syn::Expr::Path(path) => self.kinds.get(&path_text(&path.path)).copied(),
+            syn::Expr::MethodCall(call) if self.method_of_value(call).is_some() => chain_type(&self.made_by(expr)?),
             syn::Expr::MethodCall(call) => self.kind(&call.receiver, fuel),
             syn::Expr::Match(choice) => choice.arms.iter().find_map(|arm| self.kind(&arm.body, fuel)),
             syn::Expr::Block(block) => match block.block.stmts.last()? {
@@ -213,10 +217,7 @@ impl<'a> Reader<'a> {
                 if let Some(row) = LayerRow::of_constructor(text.rsplit("::").next()?).filter(|row| row.is_chain) {
                     return Some(row.name);
                 }
-                match self.made_by_call(&text, call)? {
-                    Ty::Leaf(kind) => Some(kind).filter(|kind| LayerRow::of_type(kind).is_some_and(|row| row.is_chain)),
-                    _ => None,
-                }
+                chain_type(&self.made_by_call(&text, call)?)
             }
             _ => None,
         }
@@ -265,6 +266,14 @@ impl<'a> Reader<'a> {
             syn::Stmt::Expr(expr, None) => reader.chain(ok_argument(expr), &chains, fuel),
             _ => None,
         }
+    }
+}
+
+/// The type, if it is one of a chain.
+fn chain_type(ty: &Ty) -> Option<&'static str> {
+    match ty {
+        Ty::Leaf(kind) => Some(*kind).filter(|kind| LayerRow::of_type(kind).is_some_and(|row| row.is_chain)),
+        _ => None,
     }
 }
 

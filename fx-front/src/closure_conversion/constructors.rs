@@ -29,7 +29,19 @@ impl Lowering<'_> {
         for id in 0..self.index.fns.len() {
             if is_constructor(&self.index.fns[id]) {
                 self.replaced(id);
+            } else if self.index.fns[id].sig.receiver().is_some() {
+                self.note_of_method(id);
             }
+        }
+    }
+
+    /// Notes why no layer is made of the closures that a method gives a chain.
+    fn note_of_method(&mut self, id: usize) {
+        let closures: Vec<Span> =
+            chain_closures(&self.index.fns[id].block).iter().map(|one| one.or1_token.span).collect();
+        for at in closures {
+            let why = "the method takes `self`; an associated function without it in a `#[traceable]` impl can be read";
+            self.index.note_unconverted(id, at, why.to_owned());
         }
     }
 

@@ -2,7 +2,7 @@
 
 use quote::{ToTokens, quote};
 
-/// A name that a `use` line brings in, and the path that it stands for; none for a `*` and for `_`.
+/// A name that a `use` line brings in, `_` among them, and the path that it stands for; none for a `*`.
 pub(crate) fn imported(item: &syn::ItemUse) -> Vec<(syn::Ident, syn::Path)> {
     let mut names = Vec::new();
     let mut prefix = Vec::new();
@@ -56,10 +56,8 @@ fn gather(tree: &syn::UseTree, prefix: &mut Vec<syn::Ident>, names: &mut Vec<(sy
             let path = with(prefix, &name.ident);
             names.extend(path.last().cloned().map(|last| (last, path)));
         }
-        syn::UseTree::Rename(name) if name.rename != "_" => {
-            names.push((name.rename.clone(), with(prefix, &name.ident)));
-        }
-        syn::UseTree::Rename(_) | syn::UseTree::Glob(_) => {}
+        syn::UseTree::Rename(name) => names.push((name.rename.clone(), with(prefix, &name.ident))),
+        syn::UseTree::Glob(_) => {}
         syn::UseTree::Group(group) => group.items.iter().for_each(|tree| gather(tree, prefix, names)),
     }
 }

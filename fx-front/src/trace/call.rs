@@ -17,4 +17,5 @@ pub(in crate::trace) mod parameters;
 pub(in crate::trace) mod path_call;
 pub(in crate::trace) mod submodule_call;
 pub(in crate::trace) mod tensor_call;
+pub(in crate::trace) mod tensor_receiver;
 pub(in crate::trace) mod trait_call;

@@ -269,6 +269,11 @@ impl Tracer<'_> {
             }
             (Val::Lit(arg @ Arg::Int(_), _), "i64") => Ok(Val::Lit(arg, Ty::Rust(target))),
             (value, "Tensor") if value.is_tensor() => Ok(value),
+            // `&[] as &[i64]`, which says of what an empty list is.
+            (value @ Val::List(_), _) if matches!(&*cast.ty, syn::Type::Reference(_) | syn::Type::Array(_)) => {
+                let ty = self.index.ty(self.module(), self.function().owner.as_ref(), &cast.ty);
+                Ok(self.of_written_type(value, &ty))
+            }
             (value, _) if !operator::is_number(&value) => {
                 unsupported(cast.span(), "a cast of a value whose type is not known")
             }

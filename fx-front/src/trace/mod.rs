@@ -25,6 +25,7 @@ mod value;
 mod value_facts;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use fx_ir::{Effect, Graph, Place};
 use proc_macro2::Span;
@@ -153,7 +154,7 @@ fn all(index: &Index, items: &[usize], diags: &Diagnostics, manner: Manner<'_>) 
     loop {
         let (told, known) = (Diagnostics::new(), kept.len());
         let (mut traced, accesses): (Vec<Traced>, Vec<_>) =
-            items.iter().map(|&item| one(index, item, &told, manner, &mut kept)).unzip();
+            items.iter().map(|&item| one_or_opaque(index, item, &told, manner, &mut kept)).unzip();
         if kept.len() > known && items.len() > 1 {
             continue;
         }
@@ -177,6 +178,30 @@ fn are_interior(index: &Index, fields: &Fields) -> bool {
         let field = index.field(*owner, name);
         field.is_some_and(|field| matches!(index.field_ty(*owner, field), Ty::Interior(..)))
     })
+}
+
+/// Traces the item; where that panics, which is a bug of fx, it is one call of the user's own.
+fn one_or_opaque(
+    index: &Index,
+    item: usize,
+    diags: &Diagnostics,
+    manner: Manner<'_>,
+    kept: &mut Fields,
+) -> (Traced, Vec<StateAccess>) {
+    let (before, told) = (kept.clone(), Diagnostics::new());
+    match catch_unwind(AssertUnwindSafe(|| one(index, item, &told, manner, kept))) {
+        Ok(traced) => {
+            told.into_sorted().into_iter().for_each(|one| diags.push(one));
+            traced
+        }
+        Err(panic) if manner.opaque_because.is_some() => resume_unwind(panic),
+        Err(panic) => {
+            *kept = before;
+            let said = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+            let reason = format!("a bug of fx, which panics on it: {}", said.unwrap_or("it does not say why"));
+            one(index, item, diags, Manner { opaque_because: Some(&reason), ..manner }, kept)
+        }
+    }
 }
 
 /// Traces the item, where fields that functions write to may be known; those that it writes to come to these.

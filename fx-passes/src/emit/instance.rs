@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 
 use fx_front::index::Ty;
 use fx_front::trace::Param;
-use fx_ir::{Arg, HostOp, ModuleScope, Node, NodeId, NodeSet, Op, RegionId};
+use fx_ir::{Arg, HostOp, ModuleScope, Node, NodeId, NodeSet, Op, RegionId, Type};
 
 use self::bare::bare;
 pub(super) use self::methods::{emit, emit_in_training};
@@ -156,25 +156,42 @@ impl<'e, 'a> Walk<'e, 'a> {
         let opening = self.writer.openings.remove(&Some(region)).unwrap_or_default();
         self.writer.lines.extend(opening);
         for id in self.writer.graph().region(region).nodes.clone() {
-            let op = self.writer.graph().node(id).op.clone();
-            match op {
-                Op::Yield => {}
-                Op::GetAttr(_) if self.writer.graph().node(id).input(0).is_none_or(|base| self.is_live(base)) => {}
-                _ if self.writer.is_set(id) => {}
-                Op::Host(host) if stands_for_field(&host.op) => self.writer.live_field(id),
-                op if op.is_control_flow() && self.is_live(id) => self.writer.control(id),
-                op if op.is_control_flow() => self.control(id),
-                Op::TupleGet(_) if self.is_live(id) => {
-                    let value = self.writer.expression(id);
-                    self.writer.set(id, value);
-                }
-                _ if self.is_live(id) => {
-                    let value = self.writer.expression(id);
-                    self.writer.bind(id, value);
-                    self.name_element(id);
-                }
-                op => self.record(id, &op),
+            self.list(id);
+            self.own_variable(id);
+        }
+    }
+
+    fn list(&mut self, id: NodeId) {
+        let op = self.writer.graph().node(id).op.clone();
+        match op {
+            Op::Yield => {}
+            Op::GetAttr(_) if self.writer.graph().node(id).input(0).is_none_or(|base| self.is_live(base)) => {}
+            _ if self.writer.is_set(id) => {}
+            Op::Host(host) if stands_for_field(&host.op) => self.writer.live_field(id),
+            op if op.is_control_flow() && self.is_live(id) => self.writer.control(id),
+            op if op.is_control_flow() => self.control(id),
+            Op::TupleGet(_) if self.is_live(id) => {
+                let value = self.writer.expression(id);
+                self.writer.set(id, value);
             }
+            _ if self.is_live(id) => {
+                let value = self.writer.expression(id);
+                self.writer.bind(id, value);
+                self.name_element(id);
+            }
+            op => self.record(id, &op),
+        }
+    }
+
+    /// Makes an option a variable of the graph's own where code behind it writes to it: the live model may decide what it is,
+    /// so that a literal would stand for it.
+    fn own_variable(&mut self, id: NodeId) {
+        let graph = self.writer.graph();
+        let node = graph.node(id);
+        let is_decided = node.op.is_control_flow() || matches!(node.op, Op::TupleGet(_) | Op::Host(_));
+        if is_decided && matches!(node.ty, Type::Option(_)) && !self.is_live(id) && graph.may_be_changed(id) {
+            let value = self.writer.read(id).text;
+            self.name(id, &format!("t.variable(&{value})"));
         }
     }
 

@@ -39,9 +39,9 @@ pub fn owned(value: impl IntoOwned) -> Tensor {
     value.into_owned()
 }
 
-/// The tensor that a part of what opaque code yields is, or refers to.
-pub fn lent<T: Borrow<Tensor>>(part: &T) -> &Tensor {
-    part.borrow()
+/// The tensor that opaque code yields, or that what it yields refers to, through any number of `Deref`s.
+pub fn lent(tensor: &Tensor) -> &Tensor {
+    tensor
 }
 
 /// The tensor in an option that opaque code yields, or another handle on it where the option holds a reference.

@@ -3,7 +3,7 @@
 //! A part of a model lists its nodes for any arguments. Where it is handed `None` or `Some(x)` itself, it asks for what is
 //! known, and a graph that is written for this one call would not ask.
 
-use fx_ir::{Arg, HostOp, Op, Pattern, pattern::Literal};
+use fx_ir::{Arg, HostOp, Op, Pattern, pattern::Literal, scalar};
 
 /// What a pattern says of a value that may not be known whole.
 enum Matched {
@@ -97,10 +97,16 @@ pub(super) fn is_known(value: &Arg) -> bool {
     Held::by(value).is_some()
 }
 
-/// The value of a host operation that asks an option, known as it is, what it holds.
+/// The value of a host operation that computes with known numbers, takes a known element of a list, or asks an option, known
+/// as it is, what it holds.
 pub(super) fn answer(op: &HostOp, args: &[Arg]) -> Option<Arg> {
-    if let (HostOp::Not, [Arg::Bool(value)]) = (op, args) {
-        return Some(Arg::Bool(!value));
+    match (op, args) {
+        (HostOp::Not, [Arg::Bool(value)]) => return Some(Arg::Bool(!value)),
+        (HostOp::Binary(sign), [Arg::Int(a), Arg::Int(b)]) => return scalar::fold(sign, *a, *b),
+        (HostOp::ItemRef | HostOp::Item, [Arg::List(items), Arg::Int(at)]) => {
+            return usize::try_from(*at).ok().and_then(|at| items.get(at)).cloned();
+        }
+        _ => {}
     }
     let held = Held::by(args.first()?)?;
     match (op, &args[1..]) {

@@ -47,8 +47,11 @@ impl Tracer {
         Arg::List(layers.enumerate().map(|(at, layer)| self.layer(&format!("{path}.{at}"), layer)).collect())
     }
 
-    /// The forward of a layer that an input chooses.
+    /// The forward of a layer that an input chooses, or a number that is known here.
     pub fn chosen_module(&mut self, kind: &str, layer: &Arg, args: &[&Arg], name: &str, line: usize) -> Arg {
+        if let Arg::Path(path) = layer {
+            return self.call_module(path.clone(), kind, args, Type::TENSOR, line);
+        }
         let op = Op::CallModule(ModuleKind(kind.to_owned()));
         let args = std::iter::once(layer).chain(args.iter().copied()).cloned().collect();
         self.push(op, args, &name.replace('.', "_"), Type::TENSOR, line)

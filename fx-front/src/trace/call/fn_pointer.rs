@@ -251,12 +251,24 @@ impl Tracer<'_> {
             }
             syn::Expr::Field(field) => {
                 let Ty::Struct(owner) = self.chain_ty(&field.base) else { return Ty::Unknown };
-                let name = field.member.to_token_stream().to_string();
-                let module = &self.index.structs[owner].module;
-                self.index.field(owner, &name).map_or(Ty::Unknown, |field| self.index.yielded(module, &field.ty))
+                self.yielded_by(owner, &field.member.to_token_stream().to_string())
+            }
+            syn::Expr::Path(path) => {
+                let Some(id) = self.env.read(&path_text(&path.path)).and_then(Val::node) else { return Ty::Unknown };
+                match (self.field_at(id), self.entry_type(id)) {
+                    (Some((owner, field)), _) => self.yielded_by(owner, &field),
+                    (None, Some(written)) => self.index.yielded(self.home(), &written),
+                    (None, None) => Ty::Unknown,
+                }
             }
             _ => Ty::Unknown,
         }
+    }
+
+    /// The same of the function in a field.
+    fn yielded_by(&self, owner: usize, field: &str) -> Ty {
+        let module = &self.index.structs[owner].module;
+        self.index.field(owner, field).map_or(Ty::Unknown, |field| self.index.yielded(module, &field.ty))
     }
 
     /// The type of an item that a path names: of a constant that is a number, or of a function; or nothing is known.

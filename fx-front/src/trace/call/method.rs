@@ -42,6 +42,7 @@ impl Tracer<'_> {
         if let (Val::Place(_), false) = (&receiver, matches!(peeled(&call.receiver), Expr::Path(_))) {
             return self.on_value(receiver, call, errors);
         }
+        let receiver = self.tensor_receiver(&receiver, call)?.unwrap_or(receiver);
         match receiver.ty() {
             Ty::Tensor if name == "into" && self.expects_tensor_option(expected.as_ref()) => {
                 return Ok(Val::Some(Box::new(receiver)));

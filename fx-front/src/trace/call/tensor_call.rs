@@ -41,6 +41,7 @@ impl Tracer<'_> {
         }
         match self.index.method(&Ty::Tensor, &name) {
             Some(id) => {
+                let receiver = self.receiver_of(id, receiver, call)?;
                 let args = args.iter().map(|arg| self.handed_on(arg)).collect::<Result<Vec<Val>>>()?;
                 self.inline(id, Some(receiver), args, call.span())
             }

@@ -32,7 +32,9 @@ pub(in crate::trace) fn positioned(
         return None;
     }
     let (span, list) = (each.for_token.span, &each.expr);
-    let (pat, increment) = (&each.pat, &stmts[at]);
+    // At the end of the body it may have no semicolon.
+    let Stmt::Expr(increment, _) = &stmts[at] else { return None };
+    let pat = &each.pat;
     let start = proc_macro2::Literal::i64_unsuffixed(start);
     let next: Option<Stmt> =
         after.iter().any(|stmt| mentions(stmt, name)).then(|| parse_quote_spanned!(span=> let #name = #name + 1;));
@@ -42,7 +44,7 @@ pub(in crate::trace) fn positioned(
         _ => parse_quote_spanned!(span=> (#list).into_iter()),
     };
     Some(parse_quote_spanned!(span=> for (fx_position, #pat) in #over.enumerate() {
-        #increment
+        #increment;
         let #name = #start + fx_position;
         #(#before)*
         #next

@@ -6,7 +6,7 @@ use quote::ToTokens;
 use syn::spanned::Spanned;
 
 use crate::syntax::{makes_result, written_types::type_args};
-use crate::trace::types::ty::{is_copy, is_untyped};
+use crate::trace::types::ty::{TENSOR_REFERENCE, is_copy, is_untyped};
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Unsupported, Val,
     desugar::{array_from_fn::written_out, closure_form::plain, iterator_chain::is_lazy},
@@ -51,7 +51,7 @@ impl Tracer<'_> {
         }
         if let (Val::Lit(Arg::None, _), syn::Pat::Type(typed)) = (&value, &local.pat) {
             let ty = self.index.ty(self.module(), self.function().owner.as_ref(), &typed.ty);
-            value = Val::Lit(Arg::None, ty);
+            value = Val::Lit(Arg::None, if signature::holds_reference(&typed.ty) { of_reference(ty) } else { ty });
         }
         if let Some(id) = value.node().filter(|&id| self.facts.is_result(id)) {
             // Under its name it is a `Result`, whatever that holds.
@@ -185,6 +185,14 @@ impl Tracer<'_> {
         let is_known = **inner == Ty::Tensor || matches!(&**inner, Ty::Tuple(parts) if parts.iter().all(is_owned));
         let held = self.spelling(inner).filter(|_| is_known)?;
         Some(self.host_node_with(Effect::Io, HostOp::NoneOf(held), Vec::new(), "none", ty.clone(), span))
+    }
+}
+
+/// The type of a `None` whose variable holds a reference to a tensor or none: opaque code is handed one of that type.
+fn of_reference(ty: Ty) -> Ty {
+    match ty {
+        Ty::Option(held) if *held == Ty::Tensor => Ty::Option(Box::new(Ty::Rust(TENSOR_REFERENCE.to_owned()))),
+        other => other,
     }
 }
 

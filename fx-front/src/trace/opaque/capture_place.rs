@@ -34,15 +34,15 @@ impl Tracer<'_> {
             return unsupported(span, format!("code that moves `{name}`"));
         }
         let is_bound = bound_names(expr).contains(name) || capture.formatted.contains(name);
+        let writes = |call: &syn::ExprMethodCall| self.may_write(call);
+        let is_read = !effects::written(expr, &writes).contains(name) && only_looks_into(expr, name);
+        let (borrow, target) = if is_read { ("&", place.shared_target()) } else { ("&mut ", place.target()) };
         if self.is_only_place(place, capture) {
             // In a loop, what the code makes of it may be kept from one iteration to the next.
-            let writes = |call: &syn::ExprMethodCall| self.may_write(call);
-            let is_read = !effects::written(expr, &writes).contains(name) && only_looks_into(expr, name);
             if let Some(parameter) = self.own_parameter(place, name).filter(|_| !is_read && !is_bound) {
                 *code = code.replace(&placeholder, &hole(args, parameter));
                 return Ok(());
             }
-            let (borrow, target) = if is_read { ("&", place.shared_target()) } else { ("&mut ", place.target()) };
             scope.variables.push(CodeVariable::new(name, format!("{borrow}{}", hole(args, target))));
             *code = code.replace(&placeholder, name);
             return Ok(());
@@ -51,7 +51,7 @@ impl Tracer<'_> {
         if is_bound || effects::derefs(expr, name) {
             return unsupported(span, format!("code that mentions `{name}`"));
         }
-        *code = with_place(code, &placeholder, &hole(args, place.target()));
+        *code = with_place(code, &placeholder, (borrow, &hole(args, target)));
         Ok(())
     }
 
@@ -70,11 +70,11 @@ impl Tracer<'_> {
 }
 
 /// Opaque code with the place where it is mentioned: two parts of it may be written to at once.
-fn with_place(code: &str, placeholder: &str, target: &str) -> String {
+fn with_place(code: &str, placeholder: &str, (borrow, target): (&str, &str)) -> String {
     let parts = [" .", " ["]
         .iter()
         .fold(code.to_owned(), |code, way| code.replace(&format!("{placeholder}{way}"), &format!("({target}){way}")));
-    parts.replace(placeholder, &format!("(&mut {target})"))
+    parts.replace(placeholder, &format!("({borrow}{target})"))
 }
 
 /// Whether it is a number to which the user's code has a reference, as opaque code tells that looks behind it.

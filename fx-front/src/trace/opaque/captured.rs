@@ -115,7 +115,14 @@ impl Tracer<'_> {
         if let Some(held) = self.held_option_of(value, (expr, name), writes) {
             return self.option_variable((value, name), held, args, expr.span());
         }
-        let mut spelled = hole(args, self.exact_operand(value, expr.span())?);
+        let operand = match value {
+            Val::List(items) if self.is_vec_variable(name) => {
+                let items = self.exact_operands(items, expr.span())?;
+                self.vec_of(items, &value.ty().element())
+            }
+            value => self.exact_operand(value, expr.span())?,
+        };
+        let mut spelled = hole(args, operand);
         if self.is_bound_reference(value) {
             spelled = format!("{{ let typed: &::fx_runtime::Tensor = {spelled}; typed }}");
         }

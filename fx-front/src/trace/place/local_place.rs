@@ -155,8 +155,8 @@ impl Tracer<'_> {
             return Ok(receiver);
         }
         let Some(place) = self.local_place(&call.receiver) else { return Ok(receiver) };
-        let parts = self.apart(receiver, call.span())?;
-        Ok(Val::MutRef(Rc::new(place), Box::new(parts)))
+        let held = if receiver.is_tensor() { receiver } else { self.apart(receiver, call.span())? };
+        Ok(Val::MutRef(Rc::new(place), Box::new(held)))
     }
 
     /// A method that takes something out of an option of the forward's own, or puts something in.

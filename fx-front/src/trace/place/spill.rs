@@ -165,11 +165,15 @@ fn type_of(name: &str) -> String {
     format!("type of {name}")
 }
 
-/// Returns whether the expression is a `vec![..]` or a new `Vec`, or begins with one.
+/// Returns whether the expression is a `vec![..]`, a new `Vec` or one that is gathered, or begins with one.
 fn makes_vec(expr: &syn::Expr) -> bool {
     match expr {
         syn::Expr::Macro(call) => call.mac.path.is_ident("vec"),
-        syn::Expr::MethodCall(call) => makes_vec(&call.receiver),
+        syn::Expr::MethodCall(call) if call.method == "collect" => {
+            let said = call.turbofish.as_ref().and_then(|list| list.args.first());
+            matches!(said, Some(syn::GenericArgument::Type(ty)) if is_vec(ty)) || makes_vec(&call.receiver)
+        }
+        syn::Expr::MethodCall(call) => call.method == "to_vec" || makes_vec(&call.receiver),
         syn::Expr::Call(call) => {
             let syn::Expr::Path(path) = &*call.func else { return false };
             ["Vec::new", "Vec::with_capacity"].contains(&path_text(&path.path).as_str())

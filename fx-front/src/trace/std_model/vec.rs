@@ -1,6 +1,6 @@
 //! Methods of lists: those that only look, and those that change the list where it is.
 
-use fx_ir::{Arg, Effect, HostOp, NodeId, Op};
+use fx_ir::{Arg, Effect, HostOp, NodeId, Op, host::Yields};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
@@ -32,7 +32,9 @@ impl<'a> Tracer<'a> {
             }
             ("append", _) => Some(self.appended(list, element, call)),
             ("pop", Val::List(items)) if !items.is_empty() => Some(self.popped(items.clone(), call)),
-            ("push", _) if self.is_spilled(list) => Some(self.push_to(list, element, call)),
+            ("push", _) if self.is_spilled(list) || self.is_of_own_handles(list) => {
+                Some(self.push_to(list, element, call))
+            }
             // A list that is written out is a value like a number.
             ("clone" | "to_vec" | "to_owned", Val::List(items)) if is_copy(element) && !items.is_empty() => {
                 Some(Ok(list.clone()))
@@ -171,12 +173,54 @@ impl<'a> Tracer<'a> {
 
     /// A value behind the last of a list that has a variable of its own.
     pub(in crate::trace) fn push_item(&mut self, list: NodeId, item: &Val, span: Span) -> Result<()> {
-        if self.is_temporary(list, item) {
-            return unsupported(span, "a list that keeps a reference to what an iteration chooses");
+        if self.is_temporary(list, item) && !self.holds_handles(list) {
+            if !matches!(item, Val::Node(_, Ty::Tensor, RefKind::Ref)) || !self.is_new_list(list) {
+                return unsupported(span, "a list that keeps a reference to what an iteration chooses");
+            }
+            self.hold_handles(list);
         }
-        let item = self.exact_operand(item, span)?;
+        let item = match item {
+            Val::Node(id, Ty::Tensor, RefKind::Ref) if self.holds_handles(list) => HostOp::Handle.on(*id),
+            _ => self.exact_operand(item, span)?,
+        };
         self.push_operand(list, item, span);
         Ok(())
+    }
+
+    /// Whether it is a variable of the generated code's that holds handles where the user's list holds references.
+    fn is_of_own_handles(&self, list: &Val) -> bool {
+        let is_own = |id: NodeId| {
+            let node = self.graph.node(id);
+            let yields = node.op.is_control_flow() || matches!(node.op, Op::TupleGet(_));
+            yields && self.holds_handles(id) || self.facts.handles_of(id) == Some(id)
+        };
+        matches!(list, Val::Node(_, _, RefKind::Value)) && list.node().is_some_and(is_own)
+    }
+
+    /// Whether the list is made empty, and nobody has put anything into it or read it so far, here or before the loop that
+    /// carries it.
+    fn is_new_list(&self, list: NodeId) -> bool {
+        let node = self.graph.node(list);
+        let is_made_empty = match node.op.host() {
+            Some(HostOp::Vec) => node.args.is_empty(),
+            Some(op) => matches!(op, HostOp::EmptyVec(_)),
+            None => false,
+        };
+        let begun = || self.graph.carried(list).and_then(|given| given.first()?.node());
+        let is_carried = || node.op == Op::Placeholder && begun().is_some_and(|begun| self.is_new_list(begun));
+        let is_unread = || self.graph.users(list).into_iter().all(|user| self.graph.node(user).op.is_control_flow());
+        (is_made_empty || is_carried()) && is_unread()
+    }
+
+    /// Notes that the list holds handles where the user's list holds references, as it does before a loop that carries it.
+    fn hold_handles(&mut self, list: NodeId) {
+        let begun = self.graph.carried(list).and_then(|given| given.first()?.node());
+        if let Some(begun) = begun {
+            self.hold_handles(begun);
+        }
+        if !self.holds_handles(list) {
+            self.facts.set_handles(list, list);
+        }
     }
 
     fn push_operand(&mut self, list: NodeId, item: Arg, span: Span) {
@@ -185,20 +229,39 @@ impl<'a> Tracer<'a> {
     }
 
     /// Returns whether the item is a reference to what the generated code has in a variable of the region alone, which the
-    /// list outlives: what a branch hands over, or an element of an array that is written out.
+    /// list outlives.
     fn is_temporary(&self, list: NodeId, item: &Val) -> bool {
         match item {
-            Val::Node(id, ty, RefKind::Ref | RefKind::RefRef) if !is_copy(ty) => {
-                let node = self.graph.node(*id);
-                let is_element = matches!(node.op.host(), Some(HostOp::Item | HostOp::ItemRef))
-                    && matches!(node.args.first(), Some(Arg::Expr(_) | Arg::List(_)));
-                let is_made = node.op.is_control_flow() && !self.graph.chooses_among_outer(*id) || is_element;
-                // What a loop carries is a parameter of its region.
-                let is_carried = self.graph.node(list).op == Op::Placeholder;
-                is_made && (is_carried || self.graph.scope_of(*id) != self.graph.scope_of(list))
-            }
+            Val::Node(id, ty, RefKind::Ref | RefKind::RefRef) if !is_copy(ty) => self.outlives(list, *id),
             Val::Tuple(parts) => parts.iter().any(|part| self.is_temporary(list, part)),
             Val::Some(inner) => self.is_temporary(list, inner),
+            _ => false,
+        }
+    }
+
+    /// Whether the list lives longer than what the value is or refers to: what a branch hands over, an element of an array that
+    /// is written out, and a part of such a value.
+    fn outlives(&self, list: NodeId, value: NodeId) -> bool {
+        let node = self.graph.node(value);
+        // What a loop carries is a parameter of its region.
+        let is_longer =
+            self.graph.node(list).op == Op::Placeholder || self.graph.scope_of(value) != self.graph.scope_of(list);
+        let of_input = || node.args.first().and_then(Arg::base).is_some_and(|base| self.outlives(list, base));
+        match &node.op {
+            op if op.is_control_flow() => {
+                let ends = node.regions.iter().filter_map(|&region| self.graph.yield_of(region));
+                let mut handed = ends.flat_map(|end| self.graph.node(end).args.iter().filter_map(Arg::node));
+                is_longer && !self.graph.chooses_among_outer(value) || handed.any(|one| self.outlives(list, one))
+            }
+            Op::Placeholder if self.graph.is_bound_by_pattern(value) => {
+                let subject = self.graph.parent(value).and_then(|owner| self.graph.node(owner).input(0));
+                subject.is_some_and(|subject| self.outlives(list, subject))
+            }
+            Op::Host(host) if matches!(host.op, HostOp::Item | HostOp::ItemRef) => {
+                is_longer && matches!(node.args.first(), Some(Arg::Expr(_) | Arg::List(_))) || of_input()
+            }
+            Op::Host(host) => host.op.yields() != Yields::Value && of_input(),
+            Op::GetAttr(_) | Op::TupleGet(_) => of_input(),
             _ => false,
         }
     }

@@ -5,6 +5,7 @@ use proc_macro2::Span;
 use syn::spanned::Spanned;
 
 use crate::diag::{Code, Severity};
+use crate::syntax::peeled;
 use crate::trace::types::ty::is_copy;
 use crate::trace::{
     Result, Tracer, Ty, Val,
@@ -94,8 +95,12 @@ impl Tracer<'_> {
             args.push(arg);
         }
         for (expr, param) in exprs.iter().zip(entry.params) {
-            let value = self.expr(expr)?;
-            let value = if param.kind == catalog::Kind::Tensor { self.as_tensor(value, expr.span())? } else { value };
+            let value = if param.kind == catalog::Kind::Tensor {
+                let value = self.expr(converted(expr).as_ref().unwrap_or(expr))?;
+                self.as_tensor(value, expr.span())?
+            } else {
+                self.expr(expr)?
+            };
             if value.ty() == Ty::Unknown && value.node().is_some() {
                 return unsupported(expr.span(), format!("an argument of `{name}` of a type that is not known"));
             }
@@ -161,4 +166,12 @@ fn as_sizes(value: Val) -> Val {
         Val::Tuple(parts) if !parts.is_empty() && parts.iter().all(is_size) => Val::List(parts),
         other => other,
     }
+}
+
+/// `Tensor::from(x)` of `&x.into()` where a tensor is expected.
+fn converted(expr: &syn::Expr) -> Option<syn::Expr> {
+    let syn::Expr::Reference(borrowed) = expr else { return None };
+    let syn::Expr::MethodCall(call) = peeled(&borrowed.expr) else { return None };
+    let receiver = Some(&call.receiver).filter(|_| call.method == "into" && call.args.is_empty())?;
+    Some(syn::parse_quote_spanned!(expr.span()=> &::fx_runtime::Tensor::from(#receiver)))
 }

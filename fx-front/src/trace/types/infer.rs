@@ -116,6 +116,7 @@ impl Tracer<'_> {
         }
         match (&receiver, name.as_str()) {
             (Ty::Tensor, "i" | "apply" | "apply_t") | (Ty::Leaf(_), "forward" | "forward_t") => Ty::Tensor,
+            (Ty::Tensor, "is_empty") => Ty::Rust("bool".to_owned()),
             (Ty::Tensor, _) => self.of_tensor(&name),
             (Ty::List(element), "pop") => Ty::Option(element.clone()),
             (Ty::Option(inner), "unwrap" | "expect" | "unwrap_or" | "unwrap_or_else" | "unwrap_or_default")

@@ -84,10 +84,8 @@ impl Tracer<'_> {
         };
         let node = self.graph.node(id);
         match (&node.op, node.input(0)) {
-            (Op::If | Op::Match(_), _) => in_branches(id, 0),
-            (Op::TupleGet(at), Some(whole)) if matches!(self.graph.node(whole).op, Op::If | Op::Match(_)) => {
-                in_branches(whole, *at)
-            }
+            (op, _) if op.is_control_flow() => in_branches(id, 0),
+            (Op::TupleGet(at), Some(whole)) if self.graph.node(whole).op.is_control_flow() => in_branches(whole, *at),
             // A part of such a list.
             (Op::Host(Host { op: HostOp::Slice(_), .. }), Some(whole)) => self.holds_handles(whole),
             _ => self.facts.handles_of(id).is_some(),

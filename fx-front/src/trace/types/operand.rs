@@ -5,7 +5,9 @@ use proc_macro2::Span;
 use syn::spanned::Spanned;
 
 use crate::index::is_within;
-use crate::trace::types::ty::{GRU_STATE, LSTM_STATE, NUMBER, is_copy, is_settled_within, is_state, is_untyped};
+use crate::trace::types::ty::{
+    GRU_STATE, LSTM_STATE, NUMBER, TENSOR_REFERENCE, is_copy, is_settled_within, is_state, is_untyped,
+};
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Val,
     entry::signature::{holds_reference, is_vec},
@@ -96,12 +98,10 @@ impl Tracer<'_> {
             Val::Lit(arg, ty) if *arg != Arg::None && *ty != Ty::Unknown => self.owned_operand(value, span),
             Val::Node(_, Ty::Rust(name), _) if name == NUMBER => Ok(HostOp::Scalar.on(self.operand(value, span)?)),
             Val::Lit(Arg::Path(_), _) => self.owned_operand(value, span),
-            Val::Lit(Arg::None, Ty::Option(held)) if is_settled_within(held) && !is_untyped(held) => {
-                match self.spelling(held) {
-                    Some(held) => Ok(HostOp::NoneOf(held).of([])),
-                    None => unsupported(span, "code that mentions a value whose type is not known for sure"),
-                }
-            }
+            Val::Lit(Arg::None, Ty::Option(held)) if is_said(held) => match self.spelling(held) {
+                Some(held) => Ok(HostOp::NoneOf(held).of([])),
+                None => unsupported(span, "code that mentions a value whose type is not known for sure"),
+            },
             Val::Tuple(parts) => Ok(HostOp::Tuple.of(self.exact_operands(parts, span)?)),
             Val::Some(inner) => Ok(HostOp::Some.on(self.exact_operand(inner, span)?)),
             Val::Fields(..) => self.struct_operand(value, span),
@@ -207,6 +207,11 @@ pub(in crate::trace) fn typed_literal(arg: &Arg, ty: &Ty) -> Arg {
         (Arg::Float(_), Ty::Rust(name)) if scalar::is_float(name) => HostOp::Literal(name.clone()).on(arg.clone()),
         _ => arg.clone(),
     }
+}
+
+/// Whether the type of what a `None` does not hold can be said.
+fn is_said(held: &Ty) -> bool {
+    is_settled_within(held) && !is_untyped(held) || matches!(held, Ty::Rust(name) if name == TENSOR_REFERENCE)
 }
 
 /// Whether a value of the type is no reference.

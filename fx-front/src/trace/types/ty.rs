@@ -8,6 +8,8 @@ pub(in crate::trace) const LSTM_STATE: &str = "::fx_runtime::nn::LSTMState";
 pub(in crate::trace) const GRU_STATE: &str = "::fx_runtime::nn::GRUState";
 /// What stands for `tch::Scalar` in generated code.
 pub(in crate::trace) const NUMBER: &str = "::fx_runtime::frozen::Number";
+/// A reference to a tensor in generated code: what a `None` does not hold whose variable is an `Option<&Tensor>`.
+pub(in crate::trace) const TENSOR_REFERENCE: &str = "&::fx_runtime::Tensor";
 
 /// Whether it is a number, a truth value or a character.
 pub(crate) fn is_copy(ty: &Ty) -> bool {

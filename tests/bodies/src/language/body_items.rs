@@ -145,6 +145,24 @@ impl OwnEnum {
     }
 }
 
+/// A trait whose methods are called, brought in by another name than its own where opaque code calls one.
+#[derive(Debug, Module)]
+pub struct UnnamedTraits {
+    layer: nn::Linear,
+}
+
+#[traceable]
+impl UnnamedTraits {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let ys = xs.apply(&self.layer);
+        let least = {
+            use std::ops::Mul as _;
+            [xs, &ys].into_iter().min_by_key(|one| one.size()[0]).unwrap().mul(2)
+        };
+        least + ys
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -152,6 +170,7 @@ mod tests {
 
     understood!(Whole: 0 of 10);
     understood!(OwnEnum: 0 of 4);
+    understood!(UnnamedTraits: 1 of 7);
 
     fn layer(p: &nn::Path) -> nn::Linear {
         nn::linear(p / "l", 4, 4, Default::default())
@@ -183,5 +202,11 @@ mod tests {
     fn own_enum() {
         let cases = [randn(&[2, 4]), randn(&[3, 4])];
         agree!(|p: &nn::Path| OwnEnum { layer: layer(p) }, cases, |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn unnamed_traits() {
+        let cases = [randn(&[2, 4]), randn(&[3, 4])];
+        agree!(|p: &nn::Path| UnnamedTraits { layer: layer(p) }, cases, |net, xs| net.forward(xs));
     }
 }

@@ -450,6 +450,30 @@ impl Worklist {
     }
 }
 
+/// Layers that a variable counts, which the last line of a loop's body adds one to without a semicolon.
+#[derive(Debug, Module)]
+pub struct CountedLast {
+    layers: Vec<nn::Linear>,
+}
+
+#[traceable]
+impl CountedLast {
+    #[rustfmt::skip]
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let mut outs = vec![xs.shallow_clone(), xs.sin(), xs.cos()];
+        let mut at = 0;
+        for i in (1..3usize).rev() {
+            outs[i - 1] = outs[i].apply(&self.layers[at]) + &outs[i - 1];
+            at = at + 1
+        }
+        for i in 0..2usize {
+            outs[i + 1] = outs[i].apply(&self.layers[at]);
+            at += 1
+        }
+        Tensor::cat(&outs, 0)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -575,5 +599,13 @@ mod tests {
         for times in [0, 1, 3] {
             agree!(|_| Counting { times }, [randn(&[2, 4])], |net, xs| net.forward(xs));
         }
+    }
+
+    #[test]
+    fn counted_at_the_end() {
+        let make = |p: &nn::Path| CountedLast {
+            layers: (0..4).map(|at| nn::linear(p / at, 4, 4, Default::default())).collect(),
+        };
+        agree!(make, [randn(&[2, 4])], |net, xs| net.forward(xs));
     }
 }

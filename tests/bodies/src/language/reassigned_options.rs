@@ -140,10 +140,37 @@ impl ByFlag {
     }
 }
 
+/// What a flag of the model makes, taken and filled where it lies.
+#[derive(Debug, Module)]
+pub struct TakenByFlag {
+    fc: nn::Linear,
+    flag: bool,
+}
+
+#[traceable]
+impl TakenByFlag {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let mut last = if self.flag { Some(xs.shallow_clone()) } else { None };
+        let mut sum = xs.apply(&self.fc);
+        if let Some(last) = last.take() {
+            sum += last;
+        }
+        *last.get_or_insert(xs.relu()) += 1;
+        for _ in 0..2 {
+            if let Some(one) = last.as_mut() {
+                *one = one.tanh();
+            }
+        }
+        last.map_or_else(|| xs.neg(), |one| one + sum)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{agree, randn};
+    use crate::check::{agree, randn, understood};
+
+    understood!(TakenByFlag: 7 of 7);
 
     fn cases() -> [Tensor; 4] {
         [1, 2, 3, 4].map(|rows| randn(&[rows, 4]))
@@ -190,6 +217,13 @@ mod tests {
                 let (ys, weights) = net.forward(xs);
                 weights.iter().fold(ys, |ys, weights| ys + weights)
             });
+        }
+    }
+
+    #[test]
+    fn what_flags_make_is_taken() {
+        for flag in [false, true] {
+            agree!(|p: &nn::Path| TakenByFlag { fc: linear(p), flag }, cases(), |net, xs| net.forward(xs));
         }
     }
 }

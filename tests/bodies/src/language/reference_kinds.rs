@@ -290,6 +290,22 @@ impl Optional {
     }
 }
 
+/// By the type of a variable that holds none.
+#[derive(Debug, Module)]
+pub struct Absent {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl Absent {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let last: Option<&Tensor> = None;
+        let ys = xs.apply(&self.fc);
+        let parts = (0..3).map(|_| choices::either(last.map_or(xs, |one| one), &ys) * 2).collect::<Vec<_>>();
+        Tensor::cat(&parts, 0) + last.map_or_else(|| ys.neg().tile([3, 1]), Tensor::shallow_clone)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -298,7 +314,7 @@ mod tests {
     understood!(Written: 3 of 23);
     understood!(Paired: 4 of 15);
     understood!(Borrowed: 3 of 16);
-    understood!(Gathered: 3 of 13);
+    understood!(Gathered: 4 of 6);
     understood!(Counted: 0 of 12);
     understood!(Held: 2 of 6);
     understood!(OfState: 0 of 15);
@@ -306,6 +322,7 @@ mod tests {
     understood!(Listed: 7 of 17);
     understood!(Weighted: 11 of 21);
     understood!(Optional: 2 of 10);
+    understood!(Absent: 6 of 8);
 
     fn linear(p: &nn::Path) -> nn::Linear {
         nn::linear(p / "fc", 4, 4, Default::default())
@@ -367,5 +384,10 @@ mod tests {
         agree!(|p: &nn::Path| Gathered { fc: linear(p) }, cases(), |net, xs| net.forward(xs));
         in_a_row!(|p: &nn::Path| Counted { fc: linear(p), calls: 0.into() }, cases().into());
         in_a_row!(|p: &nn::Path| OfState { fc: linear(p), last: None }, cases().into());
+    }
+
+    #[test]
+    fn by_the_type_of_none() {
+        agree!(|p: &nn::Path| Absent { fc: linear(p) }, cases(), |net, xs| net.forward(xs));
     }
 }

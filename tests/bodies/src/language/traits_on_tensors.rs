@@ -172,6 +172,53 @@ impl ChosenEnums {
     }
 }
 
+/// What a trait of the crate does to a tensor where it lies.
+pub trait InPlace: Sized {
+    fn scale_(&mut self, by: Option<f64>) -> Result<(), TchError>;
+    fn restart(&mut self, from: &Tensor);
+    fn scaled(rows: i64, by: Option<f64>) -> Result<Self, TchError>;
+}
+
+impl InPlace for Tensor {
+    fn scale_(&mut self, by: Option<f64>) -> Result<(), TchError> {
+        let other = self.f_exp()?;
+        self.f_slice(1, 0, 4, 2)?.f_copy_(&other.f_slice(1, 0, 4, 2)?.f_sin()?)?;
+        if let Some(by) = by {
+            let _ = self.f_div_scalar_(by)?;
+        }
+        Ok(())
+    }
+
+    fn restart(&mut self, from: &Tensor) {
+        *self = &*self + from;
+    }
+
+    fn scaled(rows: i64, by: Option<f64>) -> Result<Self, TchError> {
+        let mut made = Tensor::f_ones([rows, 4], (Kind::Float, Device::Cpu))?;
+        made.scale_(by)?;
+        Ok(made)
+    }
+}
+
+/// Methods that take `&mut self`, of variables that are tensors.
+#[derive(Debug, Module)]
+pub struct Written {
+    fc: nn::Linear,
+    by: Option<f64>,
+}
+
+#[traceable]
+impl Written {
+    pub fn forward(&self, xs: &Tensor) -> Result<Tensor, TchError> {
+        let mut ys = xs.apply(&self.fc);
+        ys.scale_(self.by)?;
+        ys.restart(xs);
+        ys.restart(&xs.relu());
+        let other: Tensor = InPlace::scaled(xs.size()[0], self.by)?;
+        ys.f_add(&other)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -201,6 +248,13 @@ mod tests {
     fn enums_of_tch() {
         for heads in [1, 2] {
             agree!(|p: &nn::Path| ChosenEnums { fc: linear(p), heads }, cases(), |net, xs| net.forward(xs));
+        }
+    }
+
+    #[test]
+    fn written_where_it_lies() {
+        for by in [None, Some(2.0)] {
+            agree!(|p: &nn::Path| Written { fc: linear(p), by }, cases(), |net, xs| net.forward(xs).unwrap());
         }
     }
 }

@@ -414,7 +414,7 @@ mod tests {
     understood!(Residual<M>: 0 of 1);
     understood!(Unused<M>: 0 of 1);
     understood!(Owned: 2 of 4);
-    understood!(Activated: 2 of 8);
+    understood!(Activated: 3 of 6);
     understood!(Counted: 0 of 1);
     understood!(Asynchronous: 0 of 1);
     understood!(Unsafe: 0 of 1);

@@ -73,7 +73,7 @@ mod tests {
     use fx_runtime::Freeze;
 
     understood!(MappedSlot: 1 of 9);
-    understood!(GatheredSlots: 5 of 7);
+    understood!(GatheredSlots: 5 of 5);
 
     fn linear(p: &nn::Path) -> nn::Linear {
         nn::linear(p, 4, 4, Default::default())
