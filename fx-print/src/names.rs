@@ -8,6 +8,8 @@ pub struct Names {
     taken: BTreeSet<String>,
     /// By base name, below which number all are taken.
     next: BTreeMap<String, usize>,
+    /// The names that were given back.
+    released: BTreeSet<String>,
 }
 
 impl Names {
@@ -26,6 +28,16 @@ impl Names {
         name
     }
 
+    /// The same, of names that nothing had before: for what is declared ahead of where another variable may have been.
+    pub fn unused(&mut self, base: &str) -> String {
+        loop {
+            let name = self.fresh(base);
+            if !self.released.contains(&name) {
+                return name;
+            }
+        }
+    }
+
     /// Takes a name that must stay as it is.
     pub fn take(&mut self, name: &str) {
         self.taken.insert(name.to_owned());
@@ -34,6 +46,7 @@ impl Names {
     /// Gives a name back.
     pub fn release(&mut self, name: &str) {
         self.taken.remove(name);
+        self.released.insert(name.to_owned());
         if let Some((base, number)) = name.rsplit_once('_')
             && let (Some(next), Ok(number)) = (self.next.get_mut(base), number.parse())
         {
@@ -85,5 +98,7 @@ mod tests {
         assert_eq!(identifier("0"), "value_0");
         let mut names = Names::default();
         assert_eq!([names.fresh("x"), names.fresh("x"), names.fresh("x")], ["x", "x_2", "x_3"]);
+        names.release("x_2");
+        assert_eq!([names.unused("x"), names.fresh("y")], ["x_4", "y"]);
     }
 }

@@ -11,3 +11,4 @@ pub(in crate::trace) mod vec;
 pub(in crate::trace) mod vec_append;
 pub(in crate::trace) mod vec_extend;
 pub(in crate::trace) mod vec_fill;
+pub(in crate::trace) mod vec_push;

@@ -36,7 +36,7 @@ impl Writer<'_, '_> {
         let wanted = identifier(self.graph().base_name(id));
         let is_mut = self.is_place(id);
         if let Some(branch) = self.outlived_by(id).filter(|_| !value.is_ref) {
-            let name = self.names.fresh(&wanted);
+            let name = self.names.unused(&wanted);
             self.line(format!("{name} = {};", value.text));
             let variable = Variable { name: name.clone(), is_mut };
             self.outlived.entry(branch).or_default().push(variable.declared());

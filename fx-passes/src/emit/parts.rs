@@ -84,7 +84,9 @@ impl Writer<'_, '_> {
 
     /// The variable of a part of a tuple, which all of `takers` take.
     fn bound_part(&mut self, first: NodeId, takers: &[NodeId]) -> Variable {
-        let name = self.names.fresh(self.graph().base_name(first));
+        let base = self.graph().base_name(first).to_owned();
+        let is_ahead = takers.iter().any(|&taker| self.outlived_by(taker).is_some());
+        let name = if is_ahead { self.names.unused(&base) } else { self.names.fresh(&base) };
         // Behind the last read of one of several another may stand.
         if takers.len() == 1 && self.graph().node(first).ty.is_tensor() {
             let region = self.graph().scope_of(first);

@@ -311,6 +311,7 @@ mod cpu;
 mod cudnn;
 mod kernel;
 mod matrix;
+mod native;
 mod patches;
 mod state;
 mod tiled;

@@ -85,6 +85,14 @@ impl Tracer<'_> {
                     Err(_) => whole,
                 }
             }
+            // References to the handles of a list of the branch would outlive it: the values are of different forms.
+            (Val::Node(shape, ..), ref list @ Val::Node(id, ..))
+                if self.is_of_own_handles(list)
+                    && !self.holds_handles(*shape)
+                    && self.graph.scope_of(id) == Some(region) =>
+            {
+                Val::Unit
+            }
             (Val::Node(shape, ..), Val::Node(list, ty, RefKind::Value))
                 if self.holds_handles(list) && !self.holds_handles(*shape) =>
             {

@@ -1,6 +1,6 @@
 //! Methods of lists: those that only look, and those that change the list where it is.
 
-use fx_ir::{Arg, Effect, HostOp, NodeId, Op, host::Yields};
+use fx_ir::{Arg, Effect, HostOp, Op};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
@@ -124,146 +124,6 @@ impl<'a> Tracer<'a> {
             _ => return unsupported(call.span(), "the method `extend_from_slice`"),
         };
         self.set_local(&place, whole, call.span()).map(|()| Val::Unit)
-    }
-
-    /// `outs.push(ys)` to a list that has a variable of its own.
-    fn push_to(&mut self, list: &Val, element: &Ty, call: &syn::ExprMethodCall) -> Result<Val> {
-        let (Some(item), Some(place), Some(id)) = (call.args.first(), self.local_place(&call.receiver), list.node())
-        else {
-            return unsupported(call.span(), "the method `push`");
-        };
-        let held = self.expr(item)?;
-        let held = self.of_known_type(held, element)?;
-        let lent = self.option_lent_by(item, &held);
-        let held = match &held {
-            // What gathers the elements of a chain looks at numbers alone; a list of the user's holds references.
-            Val::Node(_, ty, RefKind::Ref) if is_copy(ty) && is_gathered(&call.receiver) => {
-                held.with_ref_kind(RefKind::Value)
-            }
-            Val::Node(_, ty, RefKind::Ref | RefKind::RefRef) if is_copy(ty) => {
-                return unsupported(call.span(), "a list of references to numbers");
-            }
-            _ => held,
-        };
-        let item = self.spill_vec(item, held)?;
-        if item.ty() == Ty::Unknown || matches!(item.ty(), Ty::Result(_)) {
-            return unsupported(call.span(), "the method `push` of a value of a type that is not known");
-        }
-        match lent {
-            Some(lent) => self.push_operand(id, lent, call.span()),
-            None => self.push_item(id, &item, call.span())?,
-        }
-        if *element == Ty::Unknown {
-            // The first element says of which type all are.
-            let known = list.clone().with_ty(Ty::List(Box::new(item.ty())));
-            self.set_local(&place, known, call.span())?;
-        }
-        Ok(Val::Unit)
-    }
-
-    /// `option.as_ref()` of an option of a tensor that an iteration is handed, and that lies in a list: an option of a
-    /// reference, as the user's code has it.
-    fn option_lent_by(&self, item: &syn::Expr, value: &Val) -> Option<Arg> {
-        let Val::Node(id, Ty::Option(held), RefKind::Ref) = value else { return None };
-        let is_asked = matches!(item, syn::Expr::MethodCall(call) if call.method == "as_ref");
-        let is_element =
-            self.graph.node(*id).op == Op::Placeholder && self.graph.scope_of(*id) != Some(self.graph.body());
-        (is_asked && is_element && **held == Ty::Tensor).then(|| HostOp::Method("as_ref".to_owned()).on(*id))
-    }
-
-    /// A value behind the last of a list that has a variable of its own.
-    pub(in crate::trace) fn push_item(&mut self, list: NodeId, item: &Val, span: Span) -> Result<()> {
-        if self.is_temporary(list, item) && !self.holds_handles(list) {
-            if !matches!(item, Val::Node(_, Ty::Tensor, RefKind::Ref)) || !self.is_new_list(list) {
-                return unsupported(span, "a list that keeps a reference to what an iteration chooses");
-            }
-            self.hold_handles(list);
-        }
-        let item = match item {
-            Val::Node(id, Ty::Tensor, RefKind::Ref) if self.holds_handles(list) => HostOp::Handle.on(*id),
-            _ => self.exact_operand(item, span)?,
-        };
-        self.push_operand(list, item, span);
-        Ok(())
-    }
-
-    /// Whether it is a variable of the generated code's that holds handles where the user's list holds references.
-    fn is_of_own_handles(&self, list: &Val) -> bool {
-        let is_own = |id: NodeId| {
-            let node = self.graph.node(id);
-            let yields = node.op.is_control_flow() || matches!(node.op, Op::TupleGet(_));
-            yields && self.holds_handles(id) || self.facts.handles_of(id) == Some(id)
-        };
-        matches!(list, Val::Node(_, _, RefKind::Value)) && list.node().is_some_and(is_own)
-    }
-
-    /// Whether the list is made empty, and nobody has put anything into it or read it so far, here or before the loop that
-    /// carries it.
-    fn is_new_list(&self, list: NodeId) -> bool {
-        let node = self.graph.node(list);
-        let is_made_empty = match node.op.host() {
-            Some(HostOp::Vec) => node.args.is_empty(),
-            Some(op) => matches!(op, HostOp::EmptyVec(_)),
-            None => false,
-        };
-        let begun = || self.graph.carried(list).and_then(|given| given.first()?.node());
-        let is_carried = || node.op == Op::Placeholder && begun().is_some_and(|begun| self.is_new_list(begun));
-        let is_unread = || self.graph.users(list).into_iter().all(|user| self.graph.node(user).op.is_control_flow());
-        (is_made_empty || is_carried()) && is_unread()
-    }
-
-    /// Notes that the list holds handles where the user's list holds references, as it does before a loop that carries it.
-    fn hold_handles(&mut self, list: NodeId) {
-        let begun = self.graph.carried(list).and_then(|given| given.first()?.node());
-        if let Some(begun) = begun {
-            self.hold_handles(begun);
-        }
-        if !self.holds_handles(list) {
-            self.facts.set_handles(list, list);
-        }
-    }
-
-    fn push_operand(&mut self, list: NodeId, item: Arg, span: Span) {
-        let push = HostOp::Mutate("push".to_owned());
-        self.host_node_with(Effect::Io, push, vec![list.into(), item], "push", Ty::Tuple(Vec::new()), span);
-    }
-
-    /// Returns whether the item is a reference to what the generated code has in a variable of the region alone, which the
-    /// list outlives.
-    fn is_temporary(&self, list: NodeId, item: &Val) -> bool {
-        match item {
-            Val::Node(id, ty, RefKind::Ref | RefKind::RefRef) if !is_copy(ty) => self.outlives(list, *id),
-            Val::Tuple(parts) => parts.iter().any(|part| self.is_temporary(list, part)),
-            Val::Some(inner) => self.is_temporary(list, inner),
-            _ => false,
-        }
-    }
-
-    /// Whether the list lives longer than what the value is or refers to: what a branch hands over, an element of an array that
-    /// is written out, and a part of such a value.
-    fn outlives(&self, list: NodeId, value: NodeId) -> bool {
-        let node = self.graph.node(value);
-        // What a loop carries is a parameter of its region.
-        let is_longer =
-            self.graph.node(list).op == Op::Placeholder || self.graph.scope_of(value) != self.graph.scope_of(list);
-        let of_input = || node.args.first().and_then(Arg::base).is_some_and(|base| self.outlives(list, base));
-        match &node.op {
-            op if op.is_control_flow() => {
-                let ends = node.regions.iter().filter_map(|&region| self.graph.yield_of(region));
-                let mut handed = ends.flat_map(|end| self.graph.node(end).args.iter().filter_map(Arg::node));
-                is_longer && !self.graph.chooses_among_outer(value) || handed.any(|one| self.outlives(list, one))
-            }
-            Op::Placeholder if self.graph.is_bound_by_pattern(value) => {
-                let subject = self.graph.parent(value).and_then(|owner| self.graph.node(owner).input(0));
-                subject.is_some_and(|subject| self.outlives(list, subject))
-            }
-            Op::Host(host) if matches!(host.op, HostOp::Item | HostOp::ItemRef) => {
-                is_longer && matches!(node.args.first(), Some(Arg::Expr(_) | Arg::List(_))) || of_input()
-            }
-            Op::Host(host) => host.op.yields() != Yields::Value && of_input(),
-            Op::GetAttr(_) | Op::TupleGet(_) => of_input(),
-            _ => false,
-        }
     }
 
     /// `Some(list) = &mut option`, or with `option.as_mut()`: the option of a list that has a variable of its own, and what
@@ -394,11 +254,6 @@ impl<'a> Tracer<'a> {
         let value = self.host_node_with(Effect::Io, HostOp::Mutate(name.to_owned()), args, name, ty, span);
         Ok(value.with_ref_kind(kind))
     }
-}
-
-/// Whether the list is the one that a desugared chain gathers.
-fn is_gathered(list: &syn::Expr) -> bool {
-    matches!(list, syn::Expr::Path(path) if path.path.is_ident("fx_items"))
 }
 
 /// Whether it is a list of numbers of a type that is known.

@@ -2,6 +2,7 @@
 
 use tch::{Kind, TchError, Tensor};
 
+use super::native::Native;
 use super::tiled::Tiled;
 use crate::ffi::{Geometry, PackedConv, Param};
 use crate::frame::Target;
@@ -11,6 +12,8 @@ use crate::frozen::select::ConvChoice;
 
 pub(super) struct CpuConv {
     weight: Weight,
+    /// What small inputs of a transposed convolution go through.
+    native: Option<Native>,
     non_finite: NonFinite,
     /// libtorch's fused sum of a grouped convolution has a relu in f32 alone.
     fuses_sum_and_relu: bool,
@@ -32,6 +35,7 @@ impl CpuConv {
         geometry: Geometry,
         by_tiles: bool,
     ) -> Result<Option<Self>, TchError> {
+        let native = Native::beside(weight, bias, &geometry)?;
         let fuses_sum_and_relu = geometry.groups == 1 || target.kind == Kind::Float;
         let Some(direct) = PackedConv::pack(weight, bias, geometry.clone()).transpose()? else { return Ok(None) };
         let weight = if by_tiles {
@@ -40,7 +44,7 @@ impl CpuConv {
             direct.lay_out()?;
             Weight::Direct(direct)
         };
-        Ok(Some(Self { weight, non_finite: non_finite.clone(), fuses_sum_and_relu }))
+        Ok(Some(Self { weight, native, non_finite: non_finite.clone(), fuses_sum_and_relu }))
     }
 
     /// The weight as it was before it was packed.
@@ -69,6 +73,9 @@ impl CpuConv {
     pub(super) fn run(&self, x: &Tensor, act: Activation) -> Result<Tensor, TchError> {
         if let Some(y) = self.by_tiles(x, None, act)? {
             return Ok(y);
+        }
+        if let Some(native) = self.native.as_ref().filter(|native| native.pays(x)) {
+            return act.apply(native.run(x)?);
         }
         let (post, rest) = act.fused_if(act.may_fuse(&self.non_finite));
         rest.apply(self.directly(|direct| direct.run(x, &post))?)

@@ -260,6 +260,10 @@ fn transposed_convolutions() {
         case(&[2, 8, 9, 7], 16, &[4, 4], transposed(2, 1, 0, 1)),
         case(&[2, 8, 9, 7], 16, &[2, 2], transposed(2, 0, 0, 2)),
         case(&[2, 8, 9], 16, &[4], transposed(2, 1, 0, 1)),
+        // As small as is computed without packing, and larger.
+        case(&[1, 8, 9, 7], 16, &[3, 3], transposed(2, 1, 1, 1)),
+        case(&[1, 8, 9], 16, &[3], transposed(2, 1, 0, 1)),
+        case(&[1, 8, 40, 40], 16, &[3, 3], transposed(1, 1, 0, 1)),
         case(&[2, 4, 5, 6, 7], 8, &[3, 3, 3], transposed(2, 1, 1, 1)),
     ] {
         case.compare(Kind::Float, true, Activation::Relu);
