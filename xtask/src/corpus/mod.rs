@@ -57,8 +57,7 @@ pub(crate) struct Options {
 
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     let folder = options.folder.clone().unwrap_or_else(|| workspace.root.join("benches/corpus"));
-    let mut crates = list::read(&folder)?;
-    crates.retain(|krate| options.only.is_empty() || options.only.contains(&krate.name));
+    let crates = chosen(list::read(&folder)?, &options.only)?;
     let libtorch = libtorch::ensure(workspace, Variant::Cpu)?;
     let metadata = workspace.metadata(&["--no-deps"])?;
     let target = metadata["target_directory"].as_str().map_or_else(|| workspace.root.join("target"), PathBuf::from);
@@ -83,6 +82,18 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
         rows.iter().flat_map(|row| row.opaque.iter().map(move |why| format!("{} {}: {why}\n", row.krate, row.model)));
     let text = format!("{}\n{}", table(&rows), opaque.collect::<String>());
     write!(std::io::stdout(), "{text}").map_err(|error| Failure::new("cannot print").looked(error.to_string()))
+}
+
+/// The crates of these names, or all where none are named.
+fn chosen(mut crates: Vec<Crate>, only: &[String]) -> Result<Vec<Crate>> {
+    if let Some(missing) = only.iter().find(|name| crates.iter().all(|krate| krate.name != **name)) {
+        let names: Vec<&str> = crates.iter().map(|krate| krate.name.as_str()).collect();
+        return Err(Failure::new(format!("there is no crate `{missing}`"))
+            .looked(format!("crates: {}", names.join(", ")))
+            .help("`--only` takes the names of recipes, or of folders, with commas between them"));
+    }
+    crates.retain(|krate| only.is_empty() || only.contains(&krate.name));
+    Ok(crates)
 }
 
 struct Corpus<'a> {
