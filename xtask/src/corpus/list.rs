@@ -1,4 +1,4 @@
-//! What is run: `corpus.toml` in the folder of the crates, and the folders that it does not name.
+//! What is run: a folder's recipes (`NAME.toml`), or crates that lie in it, whose models `corpus.toml` names.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use super::recipe::{self, Recipe};
 use crate::failure::{Failure, Result};
 
 /// The file that says which models to construct.
@@ -46,6 +47,7 @@ pub(super) struct Settings {
 
 /// A model, and how it is constructed and called.
 #[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Model {
     /// The type by its path: `my_crate::models::Net`.
     #[serde(rename = "type")]
@@ -89,13 +91,61 @@ impl Model {
 /// A crate with the models of it that are run.
 pub(super) struct Crate {
     pub(super) name: String,
-    pub(super) folder: PathBuf,
+    pub(super) origin: Origin,
     pub(super) settings: Settings,
     pub(super) models: Vec<Model>,
 }
 
+/// Where a crate comes from.
+pub(super) enum Origin {
+    /// A folder in which it lies as it is to be adopted.
+    Folder(PathBuf),
+    /// Elsewhere: it is fetched and prepared.
+    Recipe(Box<Recipe>),
+}
+
 /// The crates of a folder, by name.
 pub(super) fn read(folder: &Path) -> Result<Vec<Crate>> {
+    let mut crates = recipes(folder)?;
+    crates.extend(folders(folder)?);
+    if crates.is_empty() {
+        return Err(Failure::new(format!("`{}` holds no crate", folder.display()))
+            .looked(format!("looked for recipes, for folders with a Cargo.toml, and for `{FILE}`"))
+            .help("a recipe is a file `NAME.toml` that says where a crate is from and what its models are")
+            .help(format!(
+                "`[[model]]` tables in `{FILE}` name a crate, a type, how it is constructed, and its inputs"
+            )));
+    }
+    crates.sort_by(|a, b| a.name.cmp(&b.name));
+    if let Some(twice) = crates.windows(2).find(|pair| pair[0].name == pair[1].name) {
+        return Err(Failure::new(format!("the crate `{}` is there twice", twice[0].name))
+            .looked(format!("looked in `{}` for recipes and for folders", folder.display()))
+            .help("rename the recipe or the folder"));
+    }
+    Ok(crates)
+}
+
+/// The crates that are fetched.
+fn recipes(folder: &Path) -> Result<Vec<Crate>> {
+    let paths = entries(folder)?.into_iter().map(|entry| entry.path());
+    let is_recipe = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default();
+        path.is_file() && path.extension().is_some_and(|it| it == "toml") && name != FILE && name != "Cargo.toml"
+    };
+    let of = |path: PathBuf| {
+        let recipe = recipe::read(&path)?;
+        Ok(Crate {
+            name: path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+            settings: recipe.build.clone(),
+            models: recipe.models.clone(),
+            origin: Origin::Recipe(Box::new(recipe)),
+        })
+    };
+    paths.filter(is_recipe).map(of).collect()
+}
+
+/// The crates that lie in the folder, and those that its list names.
+fn folders(folder: &Path) -> Result<Vec<Crate>> {
     let path = folder.join(FILE);
     let text = if path.exists() {
         fs::read_to_string(&path).map_err(|error| Failure::file("read", &path, &error))?
@@ -105,15 +155,12 @@ pub(super) fn read(folder: &Path) -> Result<Vec<Crate>> {
     let file: File = toml::from_str(&text).map_err(|error| {
         Failure::new(format!("`{}` is no list of models", path.display())).looked(error.to_string())
     })?;
-    let mut names: BTreeSet<String> = folders(folder)?;
+    let is_crate = |entry: &fs::DirEntry| entry.path().join("Cargo.toml").is_file();
+    let found = entries(folder)?.into_iter().filter(is_crate);
+    let mut names: BTreeSet<String> = found.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     names.extend(file.model.iter().map(|entry| entry.krate.clone()));
-    if names.is_empty() {
-        return Err(Failure::new(format!("`{}` holds no crate", folder.display()))
-            .looked(format!("looked for folders with a Cargo.toml, and for `{FILE}`"))
-            .help("`[[model]]` tables in it name a crate, a type, how it is constructed, and its inputs"));
-    }
     let of = |name: String| Crate {
-        folder: folder.join(&name),
+        origin: Origin::Folder(folder.join(&name)),
         settings: file.crates.get(&name).cloned().unwrap_or_default(),
         models: file.model.iter().filter(|entry| entry.krate == name).map(|entry| entry.model.clone()).collect(),
         name,
@@ -121,10 +168,9 @@ pub(super) fn read(folder: &Path) -> Result<Vec<Crate>> {
     Ok(names.into_iter().map(of).collect())
 }
 
-fn folders(folder: &Path) -> Result<BTreeSet<String>> {
+fn entries(folder: &Path) -> Result<Vec<fs::DirEntry>> {
     let entries = fs::read_dir(folder).map_err(|error| Failure::file("read", folder, &error))?;
-    let is_crate = |entry: &fs::DirEntry| entry.path().join("Cargo.toml").is_file();
-    Ok(entries.flatten().filter(is_crate).map(|entry| entry.file_name().to_string_lossy().into_owned()).collect())
+    Ok(entries.flatten().collect())
 }
 
 #[cfg(test)]
@@ -152,6 +198,17 @@ mod tests {
         assert_eq!((model.within(), model.name()), ("a::Net", "Net"));
         assert_eq!((model.name(), model.call().as_str()), ("Net", "model.forward(&x0, &x1)"));
         assert_eq!(model.frozen(), "listed::a::NetFrozen");
+        let recipe = "[source]\npackage = \"a\"\nversion = \"1.0.0\"\n[build]\nsource = \"a.rs\"\n[[model]]\ntype = \"a::N\"\nnew = \"a::N\"\ninputs = []\n";
+        fs::write(folder.path().join("fetched.toml"), recipe).expect("a recipe");
+        let crates = read(folder.path()).expect("it is read");
+        let names: Vec<&str> = crates.iter().map(|one| one.name.as_str()).collect();
+        assert_eq!(names, ["fetched", "listed", "other"]);
+        assert_eq!((crates[0].settings.source.as_deref(), crates[0].models.len()), (Some("a.rs"), 1));
+        fs::write(folder.path().join("other.toml"), recipe).expect("a recipe");
+        assert!(read(folder.path()).is_err_and(|failure| failure.to_string().contains("`other` is there twice")));
+        fs::write(folder.path().join("other.toml"), "").expect("a recipe");
+        assert!(read(folder.path()).is_err_and(|failure| failure.to_string().contains("is no recipe of a crate")));
+        fs::remove_file(folder.path().join("other.toml")).expect("a recipe");
         fs::write(folder.path().join(super::FILE), "[[model]]\ncrate = 1\n").expect("a list");
         assert!(read(folder.path()).is_err_and(|failure| failure.to_string().contains("is no list of models")));
     }

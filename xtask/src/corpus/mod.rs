@@ -1,7 +1,7 @@
-//! `cargo xtask corpus DIR`: crates of tch models as they are found, adopted, built, and run frozen against eager.
+//! `cargo xtask corpus`: crates of tch models as they are found, adopted, built, and run frozen against eager.
 //!
-//! Whatever goes wrong is a row of the table and never the end of the run. A crate is copied below the target folder
-//! (`mirror.rs`), `cargo fx adopt` edits the copy, a program with one binary a model is written around it (`package.rs`) and
+//! Whatever goes wrong is a row of the table and never the end of the run. A crate lies in the folder, or is fetched
+//! (`source.rs`) and prepared (`prepare.rs`) by its recipe (`recipe.rs`). It is copied below the target folder (`mirror.rs`), `cargo fx adopt` edits the copy, a program with one binary a model is written around it (`package.rs`) and
 //! built (`build.rs`), and each binary runs with one thread and with two (`runner.rs`), in processes of their own.
 
 mod build;
@@ -9,7 +9,10 @@ mod counted;
 mod list;
 mod mirror;
 mod package;
+mod prepare;
+mod recipe;
 mod row;
+mod source;
 
 use std::fs;
 use std::io::Write as _;
@@ -19,9 +22,10 @@ use std::process::Command;
 use fx_passes::{Build, Coverage};
 
 use build::{Builder, Built};
-use list::{Crate, Model};
+use list::{Crate, Model, Origin};
 use mirror::{detach, mirror};
 use package::{Package, library};
+use prepare::prepare;
 use row::{Row, table};
 
 use crate::failure::{Failure, Result};
@@ -34,7 +38,7 @@ const THREADS: [usize; 2] = [1, 2];
 /// What `corpus` can be told.
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// The folder of the crates, with a `corpus.toml` that names models, constructors and inputs.
+    /// The folder of the recipes, or one of crates, with a `corpus.toml` that names models, constructors and inputs.
     folder: PathBuf,
     /// Only the crates of these names, with commas between them.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
@@ -51,8 +55,7 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
-    let mut crates = list::read(&options.folder)?;
-    crates.retain(|krate| options.only.is_empty() || options.only.contains(&krate.name));
+    let crates = chosen(list::read(&options.folder)?, &options.only)?;
     let libtorch = libtorch::ensure(workspace, Variant::Cpu)?;
     let metadata = workspace.metadata(&["--no-deps"])?;
     let target = metadata["target_directory"].as_str().map_or_else(|| workspace.root.join("target"), PathBuf::from);
@@ -79,6 +82,18 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     write!(std::io::stdout(), "{text}").map_err(|error| Failure::new("cannot print").looked(error.to_string()))
 }
 
+/// The crates of these names, or all where none are named.
+fn chosen(mut crates: Vec<Crate>, only: &[String]) -> Result<Vec<Crate>> {
+    if let Some(missing) = only.iter().find(|name| crates.iter().all(|krate| krate.name != **name)) {
+        let names: Vec<&str> = crates.iter().map(|krate| krate.name.as_str()).collect();
+        return Err(Failure::new(format!("there is no crate `{missing}`"))
+            .looked(format!("crates: {}", names.join(", ")))
+            .help("`--only` takes the names of recipes, or of folders, with commas between them"));
+    }
+    crates.retain(|krate| only.is_empty() || only.contains(&krate.name));
+    Ok(crates)
+}
+
 struct Corpus<'a> {
     builder: Builder<'a>,
     /// The program of `cargo fx`.
@@ -98,10 +113,18 @@ impl Corpus<'_> {
         let (found, adopted) = (home.join("found"), home.join("adopted"));
         let within =
             |folder: &Path| krate.settings.package.as_ref().map_or(folder.to_owned(), |path| folder.join(path));
-        mirror(&krate.folder, &found)?;
-        detach(&found, &within(&found))?;
         let fail = |rows: &mut Vec<Row>, said: &str| rows.iter_mut().for_each(|row| row.fail(said));
-        if let Err(said) = self.adopt(&krate.folder, &home, &within) {
+        let folder = match self.folder(krate, &home) {
+            Ok(folder) => folder,
+            Err(failure) => {
+                eprintln!("{failure}");
+                fail(&mut rows, &failure.to_string().replacen("error", "prepare", 1));
+                return Ok(rows);
+            }
+        };
+        mirror(&folder, &found)?;
+        detach(&found, &within(&found))?;
+        if let Err(said) = self.adopt(&folder, &home, &within) {
             fail(&mut rows, &format!("adopt: {said}"));
             return Ok(rows);
         }
@@ -130,6 +153,14 @@ impl Corpus<'_> {
             }
         }
         Ok(rows)
+    }
+
+    /// Where the crate lies that is to be adopted.
+    fn folder(&self, krate: &Crate, home: &Path) -> Result<PathBuf> {
+        match &krate.origin {
+            Origin::Folder(folder) => Ok(folder.clone()),
+            Origin::Recipe(recipe) => prepare(self.builder.workspace, &krate.name, recipe, home),
+        }
     }
 
     /// Adopts a fresh copy, and brings what it became to its place.
