@@ -18,15 +18,11 @@ impl Tracer<'_> {
 
     fn is_of_tensor(&self, call: &ExprMethodCall) -> bool {
         let name = call.method.to_string();
-        match (name.as_str(), call.args.first()) {
-            ("apply" | "apply_t", Some(Expr::Reference(module))) => {
-                let ty = self.chain_ty(&module.expr);
-                matches!(ty, Ty::Leaf(_)) || self.is_module(&ty)
-            }
-            _ => {
-                let op = catalog::lookup(&name).filter(|_| name.starts_with("f_"));
-                op.is_some_and(|op| op.receiver != catalog::Receiver::Free && op.params.len() == call.args.len())
-            }
+        if let ("apply" | "apply_t", Some(Expr::Reference(module))) = (name.as_str(), call.args.first()) {
+            let ty = self.chain_ty(&module.expr);
+            return matches!(ty, Ty::Leaf(_)) || self.is_module(&ty);
         }
+        let op = catalog::lookup(&name).filter(|_| name.starts_with("f_"));
+        op.is_some_and(|op| op.receiver != catalog::Receiver::Free && op.params.len() == call.args.len())
     }
 }

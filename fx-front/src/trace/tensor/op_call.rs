@@ -95,12 +95,8 @@ impl Tracer<'_> {
             args.push(arg);
         }
         for (expr, param) in exprs.iter().zip(entry.params) {
-            let value = if param.kind == catalog::Kind::Tensor {
-                let value = self.expr(converted(expr).as_ref().unwrap_or(expr))?;
-                self.as_tensor(value, expr.span())?
-            } else {
-                self.expr(expr)?
-            };
+            let is_tensor = param.kind == catalog::Kind::Tensor;
+            let value = if is_tensor { self.tensor_argument(expr)? } else { self.expr(expr)? };
             if value.ty() == Ty::Unknown && value.node().is_some() {
                 return unsupported(expr.span(), format!("an argument of `{name}` of a type that is not known"));
             }
@@ -122,6 +118,11 @@ impl Tracer<'_> {
         let ty = result_type(entry);
         let ty = if name.starts_with("f_") { Ty::Result(Box::new(ty)) } else { ty };
         Ok(self.push(Op::Call(op), args, base, ty, span))
+    }
+
+    fn tensor_argument(&mut self, expr: &syn::Expr) -> Result<Val> {
+        let value = self.expr(converted(expr).as_ref().unwrap_or(expr))?;
+        self.as_tensor(value, expr.span())
     }
 
     /// A list as it is now, for an op that knows nothing of code that writes to it later.

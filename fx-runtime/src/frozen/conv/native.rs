@@ -52,6 +52,6 @@ impl Native {
         let Geometry { stride, padding, dilation, output_padding, groups } = &self.geometry;
         let output_padding = output_padding.as_deref().unwrap_or_default();
         let bias = self.bias.as_deref();
-        x.f_convolution(&*self.weight, bias, &**stride, &**padding, &**dilation, true, output_padding, *groups)
+        x.f_convolution(&self.weight, bias, &**stride, &**padding, &**dilation, true, output_padding, *groups)
     }
 }
