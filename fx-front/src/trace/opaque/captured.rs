@@ -116,7 +116,13 @@ impl Tracer<'_> {
             return self.option_variable((value, name), held, args, expr.span());
         }
         let operand = match value {
-            Val::List(items) if self.is_vec_variable(name) => {
+            // A macro prints it; other code may ask of what type it is.
+            Val::List(items)
+                if matches!(expr, syn::Expr::Macro(_))
+                    && !items.is_empty()
+                    && writes.is_empty()
+                    && self.is_vec_variable(name) =>
+            {
                 let items = self.exact_operands(items, expr.span())?;
                 self.vec_of(items, &value.ty().element())
             }

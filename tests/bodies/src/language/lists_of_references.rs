@@ -16,7 +16,7 @@ pub struct OfReferences {
 }
 
 #[cfg(test)]
-crate::check::understood!(OfReferences: 23 of 98);
+crate::check::understood!(OfReferences: 16 of 97);
 #[traceable]
 impl OfReferences {
     pub fn new(p: &nn::Path) -> OfReferences {
