@@ -188,12 +188,10 @@ fn one_or_opaque(
     manner: Manner<'_>,
     kept: &mut Fields,
 ) -> (Traced, Vec<StateAccess>) {
-    let (before, told) = (kept.clone(), Diagnostics::new());
-    match catch_unwind(AssertUnwindSafe(|| one(index, item, &told, manner, kept))) {
-        Ok(traced) => {
-            told.into_sorted().into_iter().for_each(|one| diags.push(one));
-            traced
-        }
+    let before = kept.clone();
+    // What is wrong with the item is told once it is traced.
+    match catch_unwind(AssertUnwindSafe(|| one(index, item, diags, manner, kept))) {
+        Ok(traced) => traced,
         Err(panic) if manner.opaque_because.is_some() => resume_unwind(panic),
         Err(panic) => {
             *kept = before;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use super::mirror::entries;
 use super::recipe::{self, Recipe};
 use crate::failure::{Failure, Result};
 
@@ -166,11 +167,6 @@ fn folders(folder: &Path) -> Result<Vec<Crate>> {
         name,
     };
     Ok(names.into_iter().map(of).collect())
-}
-
-fn entries(folder: &Path) -> Result<Vec<fs::DirEntry>> {
-    let entries = fs::read_dir(folder).map_err(|error| Failure::file("read", folder, &error))?;
-    Ok(entries.flatten().collect())
 }
 
 #[cfg(test)]

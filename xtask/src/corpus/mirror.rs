@@ -27,10 +27,7 @@ pub(super) fn mirror(from: &Path, to: &Path) -> Result<()> {
             mirror(&path, &copy)?;
             continue;
         }
-        let content = fs::read(&path).map_err(|error| Failure::file("read", &path, &error))?;
-        if !fs::read(&copy).is_ok_and(|old| old == content) {
-            fs::write(&copy, content).map_err(|error| Failure::file("write", &copy, &error))?;
-        }
+        write(&copy, fs::read(&path).map_err(|error| Failure::file("read", &path, &error))?)?;
     }
     Ok(())
 }
@@ -46,21 +43,22 @@ pub(super) fn detach(copy: &Path, package: &Path) -> Result<()> {
     }
     let path = package.join("Cargo.toml");
     let text = fs::read_to_string(&path).map_err(|error| Failure::file("read", &path, &error))?;
-    write(&path, &format!("{text}\n[workspace]\n"))
+    write(&path, format!("{text}\n[workspace]\n"))
 }
 
-/// Writes a text where it is another than before.
-pub(super) fn write(path: &Path, text: &str) -> Result<()> {
-    if fs::read_to_string(path).is_ok_and(|old| old == text) {
+/// Writes a file where it is another than before, and the folders around it.
+pub(super) fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<()> {
+    if fs::read(path).is_ok_and(|old| old == content.as_ref()) {
         return Ok(());
     }
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(|error| Failure::file("make", folder, &error))?;
     }
-    fs::write(path, text).map_err(|error| Failure::file("write", path, &error))
+    fs::write(path, content).map_err(|error| Failure::file("write", path, &error))
 }
 
-fn entries(folder: &Path) -> Result<Vec<fs::DirEntry>> {
+/// What lies in a folder.
+pub(super) fn entries(folder: &Path) -> Result<Vec<fs::DirEntry>> {
     let entries = fs::read_dir(folder).map_err(|error| Failure::file("read", folder, &error))?;
     Ok(entries.flatten().collect())
 }

@@ -1,8 +1,9 @@
-//! `cargo xtask corpus`: crates of tch models as they are found, adopted, built, and run frozen against eager.
+//! `cargo xtask corpus DIR`: crates of tch models as they are found, adopted, built, and run frozen against eager.
 //!
 //! Whatever goes wrong is a row of the table and never the end of the run. A crate lies in the folder, or is fetched
-//! (`source.rs`) and prepared (`prepare.rs`) by its recipe (`recipe.rs`). It is copied below the target folder (`mirror.rs`), `cargo fx adopt` edits the copy, a program with one binary a model is written around it (`package.rs`) and
-//! built (`build.rs`), and each binary runs with one thread and with two (`runner.rs`), in processes of their own.
+//! (`source.rs`) and prepared (`prepare.rs`) by its recipe (`recipe.rs`). It is copied below the target folder (`mirror.rs`),
+//! `cargo fx adopt` edits the copy, a program with one binary a model is written around it (`package.rs`) and built (`build.rs`),
+//! and each binary runs with one thread and with two (`runner.rs`), in processes of their own.
 
 mod build;
 mod counted;

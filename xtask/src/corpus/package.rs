@@ -47,10 +47,10 @@ pub(super) fn binary(krate: &Crate, at: usize) -> String {
 impl Package {
     /// Writes the files of the program.
     pub(super) fn write(&self, workspace: &Workspace, krate: &Crate, name: &str) -> Result<()> {
-        write(&self.folder.join("Cargo.toml"), &self.manifest(workspace, krate, name))?;
+        write(&self.folder.join("Cargo.toml"), self.manifest(workspace, krate, name))?;
         write(&self.folder.join("src/runner.rs"), RUNNER)?;
         for (at, model) in krate.models.iter().enumerate() {
-            write(&self.folder.join(format!("src/m{at}.rs")), &main(model))?;
+            write(&self.folder.join(format!("src/m{at}.rs")), main(model))?;
         }
         let lock = workspace.root.join("Cargo.lock");
         let text = std::fs::read_to_string(&lock).map_err(|error| Failure::file("read", &lock, &error))?;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::mirror::{entries, write};
 use super::recipe::{Edit, Glob, Preparation, Recipe};
 use super::source;
 use crate::failure::{Failure, Result};
@@ -24,18 +25,14 @@ pub(super) fn prepare(workspace: &Workspace, name: &str, recipe: &Recipe, home: 
         fs::remove_dir_all(&folder).map_err(|error| Failure::file("remove", &folder, &error))?;
     }
     for (path, content) in files {
-        let path = folder.join(path);
-        let parent = path.parent().unwrap_or(&folder);
-        fs::create_dir_all(parent).map_err(|error| Failure::file("make", parent, &error))?;
-        fs::write(&path, content).map_err(|error| Failure::file("write", &path, &error))?;
+        write(&folder.join(path), content)?;
     }
     Ok(folder)
 }
 
 /// Reads all files of a folder.
 fn read(folder: &Path, prefix: &str, files: &mut Files) -> Result<()> {
-    let entries = fs::read_dir(folder).map_err(|error| Failure::file("read", folder, &error))?;
-    for entry in entries.flatten() {
+    for entry in entries(folder)? {
         let path = entry.path();
         let below = format!("{prefix}{}", entry.file_name().to_string_lossy());
         if path.is_dir() {

@@ -88,21 +88,24 @@ impl Tracer<'_> {
             Some(op) => matches!(op, HostOp::EmptyVec(_)),
             None => false,
         };
-        let begun = || self.graph.carried(list).and_then(|given| given.first()?.node());
-        let is_carried = || node.op == Op::Placeholder && begun().is_some_and(|begun| self.is_new_list(begun));
+        let is_carried = || self.begun_as(list).is_some_and(|begun| self.is_new_list(begun));
         let is_untouched = || self.graph.users(list).into_iter().all(|user| self.graph.node(user).op.is_control_flow());
         (is_made_empty || is_carried()) && is_untouched()
     }
 
     /// Notes that the list holds handles where the user's list holds references, as it does before a loop that carries it.
     fn hold_handles(&mut self, list: NodeId) {
-        let begun = self.graph.carried(list).and_then(|given| given.first()?.node());
-        if let Some(begun) = begun {
+        if let Some(begun) = self.begun_as(list) {
             self.hold_handles(begun);
         }
         if !self.holds_handles(list) {
             self.facts.set_handles(list, list);
         }
+    }
+
+    /// What a loop that carries the list begins with.
+    fn begun_as(&self, list: NodeId) -> Option<NodeId> {
+        self.graph.carried(list)?.first()?.node()
     }
 
     fn push_operand(&mut self, list: NodeId, item: Arg, span: Span) {
