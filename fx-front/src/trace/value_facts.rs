@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use fx_ir::NodeId;
 
-use crate::trace::{Val, opaque::template::WritingCode};
+use crate::trace::{RefKinds, Val, opaque::template::WritingCode};
 
 /// Facts about values, by the node that each is the value of.
 #[derive(Debug, Default)]
@@ -28,6 +28,8 @@ pub(in crate::trace) struct ValueFacts {
     asked: HashSet<NodeId>,
     /// Lists of handles where the user's list holds references, by what those refer to: the elements of another list.
     handles: HashMap<NodeId, NodeId>,
+    /// How the user's code holds the parts of tuples in options, of whose tensors generated code has handles.
+    part_kinds: HashMap<NodeId, RefKinds>,
     /// Opaque code that hands over variables behind its value.
     writing: HashMap<NodeId, WritingCode>,
     journal: Vec<Before>,
@@ -44,6 +46,7 @@ enum Before {
     Result(NodeId, bool),
     Asked(NodeId),
     Handles(NodeId),
+    PartKinds(NodeId),
     Writing(NodeId),
 }
 
@@ -69,6 +72,9 @@ impl ValueFacts {
                 }
                 Before::Handles(id) => {
                     self.handles.remove(&id);
+                }
+                Before::PartKinds(id) => {
+                    self.part_kinds.remove(&id);
                 }
                 Before::Writing(id) => {
                     self.writing.remove(&id);
@@ -119,6 +125,18 @@ impl ValueFacts {
     /// The list to whose elements the user's list holds references, where the value of the node is a list of handles.
     pub(in crate::trace) fn handles_of(&self, id: NodeId) -> Option<NodeId> {
         self.handles.get(&id).copied()
+    }
+
+    /// The value of the node is an option of a tuple, of whose tensors it has handles where the user's has references.
+    pub(in crate::trace) fn set_part_kinds(&mut self, id: NodeId, kinds: RefKinds) {
+        if self.part_kinds.insert(id, kinds).is_none() {
+            self.journal.push(Before::PartKinds(id));
+        }
+    }
+
+    /// How the user's code holds the parts of the tuple in the option, where generated code has handles.
+    pub(in crate::trace) fn part_kinds(&self, id: NodeId) -> Option<&RefKinds> {
+        self.part_kinds.get(&id)
     }
 
     /// The node is code that hands over variables behind its value.

@@ -124,8 +124,10 @@ impl Writer<'_, '_> {
         let branch = self.liveness.left_with(self.graph(), id, &self.branches);
         for variable in variables {
             match branch {
-                Some(branch) => self.assign_outlived(branch, &variable),
-                None => self.line(variable.to_string()),
+                Some(branch) if !self.declares_outlived(branch, &variable.name) => {
+                    self.assign_outlived(branch, &variable);
+                }
+                _ => self.line(variable.to_string()),
             }
         }
         Some(Value::owned(text))

@@ -65,6 +65,11 @@ impl Writer<'_, '_> {
         self.set(id, Value::variable(name, value.is_ref));
     }
 
+    /// Whether a variable of that name is declared before the branch; code with another one of the name has that to itself.
+    pub(super) fn declares_outlived(&self, branch: NodeId, name: &str) -> bool {
+        self.outlived.get(&branch).is_some_and(|declared| declared.iter().any(|(known, _)| known == name))
+    }
+
     /// Gives the variable of opaque code its value; it is declared before the branch.
     pub(super) fn assign_outlived(&mut self, branch: NodeId, variable: &CodeVariable) {
         let CodeVariable { name, value, is_mutable } = variable;
@@ -189,7 +194,9 @@ impl Writer<'_, '_> {
             return own;
         }
         if !self.graph().node(id).ty.is_tensor() {
-            return value.text;
+            let is_untold = self.graph().node(id).ty == Type::Unknown;
+            let is_tensor = is_untold && self.graph().handed_type(id, reader).is_some_and(Type::is_tensor);
+            return if is_tensor { format!("{}.shallow_clone()", value.text) } else { value.text };
         }
         let region = self.graph().scope_of(reader);
         let movable = self.owned.get(&value.text).is_some_and(|owned| {

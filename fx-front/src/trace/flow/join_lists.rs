@@ -1,9 +1,9 @@
 //! Lists that branches hand over: written out in one, a `Vec` in another.
 
-use fx_ir::{Effect, NodeId, RegionId};
+use fx_ir::{Arg, Effect, HostOp, NodeId, RegionId};
 use proc_macro2::Span;
 
-use crate::trace::{RefKind, Tracer, Ty, Val, application, entry::signature::is_vec, types::ty::is_copy};
+use crate::trace::{RefKind, Result, Tracer, Ty, Val, application, entry::signature::is_vec, types::ty::is_copy};
 
 /// In which forms branches hand over a list.
 #[derive(Clone)]
@@ -14,12 +14,15 @@ pub(in crate::trace) struct ListRepr {
     is_written: bool,
     /// A `Vec` for sure.
     is_vec: bool,
+    /// A `Vec` of handles where the user's holds references.
+    has_handles: bool,
     /// In another form.
     is_other: bool,
 }
 
 impl ListRepr {
-    const NONE: ListRepr = ListRepr { element: Ty::Unknown, is_written: false, is_vec: false, is_other: false };
+    const NONE: ListRepr =
+        ListRepr { element: Ty::Unknown, is_written: false, is_vec: false, has_handles: false, is_other: false };
 
     /// How the user's variable holds the list: as what one branch says for sure, or, where all are written out, as a `Vec`
     /// or an array.
@@ -42,6 +45,7 @@ impl Tracer<'_> {
                 if listed.element == Ty::Unknown && !leaf.parts().iter().any(is_reference) {
                     listed.element = leaf.ty().element();
                 }
+                listed.has_handles |= leaf.node().is_some_and(|id| self.holds_handles(id));
                 match leaf {
                     Val::List(_) => listed.is_written = true,
                     Val::Node(id, Ty::List(_), form) if self.is_vec(*id) => listed.is_vec |= *form == RefKind::Value,
@@ -101,6 +105,11 @@ impl Tracer<'_> {
     ) -> Option<Val> {
         let mut leaves = value.leaves()?;
         let outer = std::mem::replace(&mut self.region, region);
+        for (leaf, _) in leaves.iter_mut().zip(vecs).filter(|(_, listed)| listed.has_handles) {
+            if let Some(handles) = self.with_handles(leaf, span) {
+                *leaf = handles;
+            }
+        }
         for (leaf, listed) in leaves.iter_mut().zip(vecs).filter(|(_, listed)| listed.is_written && !listed.is_other) {
             let Val::List(items) = &*leaf else { continue };
             if let Ok(items) = self.exact_operands(items, span) {
@@ -112,6 +121,25 @@ impl Tracer<'_> {
         }
         self.region = outer;
         Some(value.rebuild(&mut leaves.into_iter()))
+    }
+
+    /// The list of references as one of handles; `None` where it is that, or holds something else.
+    fn with_handles(&mut self, list: &Val, span: Span) -> Option<Val> {
+        let ty = Ty::List(Box::new(Ty::Tensor));
+        let handles = match list {
+            Val::List(items) if items.iter().all(Val::is_tensor) => {
+                let items: Result<Vec<Arg>> = items.iter().map(|item| self.operand(item, span)).collect();
+                let items = items.ok()?.into_iter().map(|item| HostOp::Handle.on(item)).collect();
+                self.vec_of(items, &Ty::Tensor)
+            }
+            Val::Node(id, held, _) if *held == ty && !self.holds_handles(*id) => self.copy_of(&ty, &Arg::Node(*id))?,
+            _ => return None,
+        };
+        let (op, args) = application(handles);
+        let handles = self.host_node_with(Effect::Io, op, args, "handles", ty, span);
+        let id = handles.node()?;
+        self.facts.set_handles(id, id);
+        Some(handles)
     }
 }
 

@@ -5,7 +5,7 @@ use proc_macro2::Span;
 
 use crate::trace::types::ty::{is_copy, is_untyped};
 use crate::trace::{
-    Env, RefKind, Result, Tracer, Ty, Val, application, env::changed_in, flow::join::Branch,
+    Env, RefKind, RefKinds, Result, Tracer, Ty, Val, application, env::changed_in, flow::join::Branch,
     types::expectation::Expectation, unsupported,
 };
 
@@ -189,6 +189,7 @@ impl Tracer<'_> {
         let form = if inner.ref_kind() == Some(RefKind::Value) { RefKind::Value } else { RefKind::Ref };
         // A part of the model is lent; of a tensor there is a second handle.
         let held = if self.is_module(&inner.ty()) { RefKind::Ref } else { RefKind::Value };
+        let kinds = RefKinds::of(&inner);
         let inner = match *inner {
             Val::Tuple(parts) => Val::Tuple(parts.into_iter().map(with_handle).collect()),
             other => other,
@@ -203,6 +204,9 @@ impl Tracer<'_> {
         let ir = self.index.ir_type(&ty);
         let (op, args) = application(operand);
         let id = self.graph.push(self.region, Op::Host(Host::with_effect(op, effect)), args, "some", ir, origin);
+        if matches!(kinds, RefKinds::Each(_)) && kinds.has_reference() {
+            self.facts.set_part_kinds(id, kinds);
+        }
         Ok(Val::Node(id, ty, form))
     }
 }

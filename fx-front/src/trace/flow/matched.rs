@@ -107,7 +107,7 @@ impl<'a> Tracer<'a> {
             Val::Node(id, Ty::Option(held), RefKind::Value) if matches!(**held, Ty::Tuple(_)) => {
                 let node = self.graph.node(*id);
                 let list = node.input(0).filter(|_| matches!(node.op.host(), Some(HostOp::Mutate(_))));
-                list.map_or(RefKinds::of(subject), |list| self.kinds_in(list, held))
+                self.kinds_in(list.unwrap_or(*id), held)
             }
             other => RefKinds::of(other),
         }

@@ -62,6 +62,7 @@ impl Tracer<'_> {
         let Requalified { expr, uses } = self.requalified(expr)?;
         let expr = &*expr;
         let writes = self.writes(expr);
+        self.refuse_assigned_arrays(expr)?;
         self.spill_variables(&writes, span)?;
         let inner = bound_names(expr);
         let handed_back = writes.iter().flat_map(|name| self.tensors_of(name)).collect();

@@ -56,6 +56,9 @@ impl Tracer<'_> {
             syn::Expr::Infer(_) => Ok(Val::Unit),
             syn::Expr::Index(item) => match self.place(target, true)? {
                 Some(place) => {
+                    if let Some(list) = place.target().base() {
+                        self.refuse_temporary(list, &value, span)?;
+                    }
                     self.write(&place, &value, span)?;
                     self.learn_element(&item.expr, &value.ty());
                     Ok(Val::Unit)

@@ -1,7 +1,7 @@
 //! Fields: reading a part of a value, and what the user would call that part.
 
 use fx_ir::layers::{Config, FieldType};
-use fx_ir::{LayerRow, Op};
+use fx_ir::{HostOp, LayerRow, Op};
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
@@ -71,7 +71,20 @@ impl Tracer<'_> {
         if let (Some(node), Some(path)) = (value.node(), path) {
             self.facts.set_path(node, path);
         }
-        Ok(value.with_ref_kind(RefKind::Value))
+        match (value.node(), ty) {
+            (Some(node), Ty::Struct(owner)) if self.is_reference_to_tensor(*owner, name) => {
+                let reference = self.host_node(HostOp::BorrowTensor, vec![node.into()], name, Ty::Tensor, span);
+                Ok(reference.with_ref_kind(RefKind::Ref))
+            }
+            _ => Ok(value.with_ref_kind(RefKind::Value)),
+        }
+    }
+
+    /// Whether the field is declared as `&Tensor`.
+    fn is_reference_to_tensor(&self, owner: usize, name: &str) -> bool {
+        self.index.field(owner, name).is_some_and(|field| {
+            matches!(field.ty, syn::Type::Reference(_)) && self.index.field_ty(owner, field) == Ty::Tensor
+        })
     }
 
     fn struct_field(&mut self, owner: usize, name: &str, span: Span) -> Result<Ty> {

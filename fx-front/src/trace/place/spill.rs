@@ -4,11 +4,12 @@ use fx_ir::{Arg, Effect, HostOp};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
-use crate::syntax::{element_access::asked_lists, names_of, path_text};
+use crate::syntax::{element_access::asked_lists, names_of, path_text, targets::each_target_in_scope};
 use crate::trace::types::ty::{is_copy, is_settled_within, is_untyped};
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Val, application,
     entry::signature::{holds_reference, is_vec},
+    unsupported,
 };
 
 impl Tracer<'_> {
@@ -22,6 +23,20 @@ impl Tracer<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Refuses code that gives another array to a variable that is one: a list that code may write to is a `Vec`.
+    pub(in crate::trace) fn refuse_assigned_arrays(&self, expr: &syn::Expr) -> Result<()> {
+        let mut found = None;
+        each_target_in_scope(expr, &|_| false, &mut |target, bound| {
+            let syn::Expr::Path(path) = target else { return };
+            let name = path_text(&path.path);
+            let is_list = !bound.contains(&name) && matches!(self.env.read(&name), Some(Val::List(_)));
+            if is_list && !self.is_vec_variable(&name) {
+                found.get_or_insert(name);
+            }
+        });
+        found.map_or(Ok(()), |name| unsupported(expr.span(), format!("code that writes to the array `{name}`")))
     }
 
     /// Gives the lists of tensors that are written out, and whose elements a loop with this body asks for by number, variables

@@ -26,7 +26,7 @@ impl Tracer<'_> {
             (ElementAccess::Get, Val::List(_)) => self.got(list, call),
             (ElementAccess::First | ElementAccess::Last, Val::List(items)) => {
                 let item = if access == ElementAccess::Last { items.last() } else { items.first() };
-                item.map(|item| Ok(Val::Some(Box::new(item.clone()))))
+                item.map(|item| Ok(lent_element(item.clone())))
             }
             (ElementAccess::Get | ElementAccess::First | ElementAccess::Last, Val::Node(..))
                 if *element != Ty::Unknown =>
@@ -42,7 +42,11 @@ impl Tracer<'_> {
     fn got(&mut self, list: &Val, call: &syn::ExprMethodCall) -> Option<Result<Val>> {
         let mark = self.checkpoint();
         if let Some(Ok(at @ Val::Lit(Arg::Int(_), _))) = call.args.first().map(|at| self.expr(at)) {
-            return Some(self.element_taken(list, &at, call.span()));
+            let element = self.element_taken(list, &at, call.span());
+            return Some(element.map(|element| match element {
+                Val::Some(item) => lent_element(*item),
+                nothing => nothing,
+            }));
         }
         self.rollback(mark);
         let (at, element) = (call.args.first()?, list.ty().element());
@@ -109,4 +113,10 @@ impl Tracer<'_> {
         }
         Ok(value)
     }
+}
+
+/// An option of a reference to an element of a list that is written out.
+fn lent_element(item: Val) -> Val {
+    let item = if item.is_tensor() { item.borrowed() } else { item };
+    Val::Some(Box::new(item))
 }

@@ -179,6 +179,9 @@ impl<'a> Tracer<'a> {
         }
         let item = HostOp::Item.of([self.operand(&list, span)?, self.operand(&at, span)?]);
         let value = self.of_used_type(value.clone(), &list.ty().element());
+        if let Some(id) = list.node() {
+            self.refuse_temporary(id, &value, span)?;
+        }
         let args = vec![item, self.exact_operand(&value, span)?];
         self.host_node_with(Effect::Io, HostOp::Assign, args, "set", Ty::Tuple(Vec::new()), span);
         Ok(Val::Unit)
@@ -238,6 +241,7 @@ impl<'a> Tracer<'a> {
             if is_extended || (!operator::is_number(&value) && !value.is_tensor()) {
                 return unsupported(arg.span(), format!("the method `{name}`"));
             }
+            self.refuse_temporary(id, &value, arg.span())?;
             args.push(self.exact_operand(&value, span)?);
         }
         let ty = match name {

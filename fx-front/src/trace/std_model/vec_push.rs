@@ -55,17 +55,26 @@ impl Tracer<'_> {
 
     /// A value behind the last of a list that has a variable of its own.
     pub(in crate::trace) fn push_item(&mut self, list: NodeId, item: &Val, span: Span) -> Result<()> {
-        if self.is_temporary(list, item) && !self.holds_handles(list) {
-            if !matches!(item, Val::Node(_, Ty::Tensor, RefKind::Ref)) || !self.is_new_list(list) {
-                return unsupported(span, "a list that keeps a reference to what an iteration chooses");
-            }
+        if self.is_new_list(list)
+            && self.is_temporary(list, item)
+            && matches!(item, Val::Node(_, Ty::Tensor, RefKind::Ref))
+        {
             self.hold_handles(list);
         }
+        self.refuse_temporary(list, item, span)?;
         let item = match item {
             Val::Node(id, Ty::Tensor, RefKind::Ref) if self.holds_handles(list) => HostOp::Handle.on(*id),
             _ => self.exact_operand(item, span)?,
         };
         self.push_operand(list, item, span);
+        Ok(())
+    }
+
+    /// Refuses to put into the list a reference to what it outlives.
+    pub(in crate::trace) fn refuse_temporary(&self, list: NodeId, item: &Val, span: Span) -> Result<()> {
+        if self.is_temporary(list, item) && !self.holds_handles(list) {
+            return unsupported(span, "a list that keeps a reference to what an iteration chooses");
+        }
         Ok(())
     }
 

@@ -16,6 +16,12 @@ impl Tracer<'_> {
         }
     }
 
+    /// Whether it is an option of a tuple, of whose tensors it has handles where the user's has references.
+    pub(in crate::trace) fn has_handles_for_parts(&self, id: NodeId, ty: &Ty) -> bool {
+        let is_of_tuple = matches!(ty, Ty::Option(held) if matches!(**held, Ty::Tuple(_)));
+        is_of_tuple && self.element_kinds(id).is_some_and(|kinds| kinds.has_reference())
+    }
+
     /// How an element of the list is held that is taken by value, as what the list was filled with tells; `None` where nothing
     /// does.
     fn element_kinds(&self, list: NodeId) -> Option<RefKinds> {
@@ -24,8 +30,9 @@ impl Tracer<'_> {
             if !seen.insert(id) {
                 continue;
             }
-            if let Some(item) = first_item(&self.graph, id) {
-                return Some(kinds_of(item));
+            let known = self.facts.part_kinds(id).cloned();
+            if let Some(kinds) = known.or_else(|| first_item(&self.graph, id).map(kinds_of)) {
+                return Some(kinds);
             }
             open.extend(same_lists(&self.graph, id));
         }

@@ -169,7 +169,7 @@ impl Tracer<'_> {
         if *form == RefKind::RefRef || (*form == RefKind::Ref && matches!(ty, Ty::Option(_))) {
             return false;
         }
-        if self.holds_handles(*id) {
+        if self.holds_handles(*id) || self.has_handles_for_parts(*id, ty) {
             return false;
         }
         let made_here = match &self.graph.node(*id).op {
