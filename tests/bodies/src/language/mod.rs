@@ -37,6 +37,7 @@ pub mod generics;
 pub mod held_results;
 pub mod helpers;
 pub mod iterators;
+pub mod kept_references;
 pub mod laziness;
 pub mod lent_arguments;
 pub mod lent_options;
