@@ -1,6 +1,7 @@
 //! What syntax says by itself, without knowledge of types.
 
 pub(crate) mod arguments;
+pub(crate) mod counters;
 pub(crate) mod effects;
 pub(crate) mod element_access;
 pub(crate) mod guard;

@@ -151,60 +151,6 @@ pub(crate) fn computes_gradients(code: &impl ToTokens) -> bool {
     calls(code.to_token_stream())
 }
 
-/// Whether the code indexes with the variable, bare or in a sum, so that it is a `usize`.
-pub(crate) fn indexes(block: &syn::Block, name: &syn::Ident) -> bool {
-    struct Find<'n> {
-        name: &'n syn::Ident,
-        found: bool,
-    }
-    impl<'ast> Visit<'ast> for Find<'_> {
-        fn visit_expr_index(&mut self, index: &'ast syn::ExprIndex) {
-            self.found |= is_counted(&index.index, self.name);
-            syn::visit::visit_expr_index(self, index);
-        }
-    }
-    let mut find = Find { name, found: false };
-    find.visit_block(block);
-    find.found
-}
-
-/// What the code compares the variable with, or adds to it, and the types of which variables are that begin with it.
-pub(crate) fn counted_with(block: &syn::Block, name: &syn::Ident) -> (Vec<syn::Expr>, Vec<syn::Type>) {
-    struct Find<'n>(&'n syn::Ident, Vec<syn::Expr>, Vec<syn::Type>);
-    impl<'ast> Visit<'ast> for Find<'_> {
-        fn visit_expr_binary(&mut self, binary: &'ast syn::ExprBinary) {
-            let is_one = |expr: &syn::Expr| is_counted(expr, self.0);
-            match (is_one(&binary.left), is_one(&binary.right)) {
-                (true, false) => self.1.push((*binary.right).clone()),
-                (false, true) => self.1.push((*binary.left).clone()),
-                _ => {}
-            }
-            syn::visit::visit_expr_binary(self, binary);
-        }
-        fn visit_local(&mut self, local: &'ast syn::Local) {
-            if let (syn::Pat::Type(typed), Some(init)) = (&local.pat, &local.init)
-                && is_counted(&init.expr, self.0)
-            {
-                self.2.push((*typed.ty).clone());
-            }
-            syn::visit::visit_local(self, local);
-        }
-    }
-    let mut find = Find(name, Vec::new(), Vec::new());
-    find.visit_block(block);
-    (find.1, find.2)
-}
-
-/// Whether it is the variable, or arithmetic on it, which has its type.
-fn is_counted(expr: &syn::Expr, name: &syn::Ident) -> bool {
-    match expr {
-        syn::Expr::Path(path) => path.path.is_ident(name),
-        syn::Expr::Paren(inner) => is_counted(&inner.expr, name),
-        syn::Expr::Binary(binary) => is_counted(&binary.left, name) || is_counted(&binary.right, name),
-        _ => false,
-    }
-}
-
 /// Whether the code only calls methods on these variables that look at a tensor.
 pub(crate) fn only_asks(expr: &syn::Expr, names: &BTreeSet<String>) -> bool {
     struct Find<'n> {

@@ -18,6 +18,7 @@ pub(in crate::trace) mod join_types;
 pub(in crate::trace) mod lets;
 pub(in crate::trace) mod loops;
 pub(in crate::trace) mod matched;
+pub(in crate::trace) mod no_grad;
 pub(in crate::trace) mod pattern;
 pub(in crate::trace) mod question;
 pub(in crate::trace) mod refusal;

@@ -8,7 +8,7 @@ use fx_front::{
     scan,
     trace::{self, Traced},
 };
-use fx_ir::{Graph, LayerRow, NodeId, Op, Place, Type, layers, scalar};
+use fx_ir::{Graph, LayerRow, NodeId, Op, Place, Type, layers, ops, scalar};
 
 use super::{
     Build,
@@ -66,6 +66,8 @@ impl Coverage {
         for id in graph.nodes() {
             match &graph.node(id).op {
                 Op::CallModule(kind) if is_opaque_layer(&kind.0) => self.is_saved = false,
+                // It computes nothing, and where gradients are off nobody has written it.
+                Op::Call(ops::DETACH) => {}
                 Op::Call(_) | Op::CallModule(_) => self.known += 1,
                 Op::Rust(code) if code.opaque.is_some() => self.is_saved &= !reads_own_value(graph, id),
                 _ => {}

@@ -1,4 +1,4 @@
-//! Takes out what hands its input on: dropout in inference, `Identity`, extra handles, copies that change nothing.
+//! Takes out what hands its input on: dropout in inference, `Identity`, extra handles, `detach`, copies that change nothing.
 //!
 //! `contiguous` goes where its readers ask for the elements alone, and stays where they ask for the order in memory. It
 //! also stays where it may be the copy that keeps two tensors apart: somebody writes to one of them, or the caller gets
@@ -49,6 +49,8 @@ fn passed_on(graph: &Graph, effects: &Effects, id: NodeId) -> Option<NodeId> {
                     node.args.get(2) == Some(&Arg::Bool(false))
                 }
                 ops::SHALLOW_CLONE => true,
+                // No gradients are computed; the caller's own tensor may have a history.
+                ops::DETACH => !effects.is_handed_out(id) || is_computed(graph, input),
                 ops::CONTIGUOUS => {
                     let is_apart = effects.is_written(id) || effects.is_handed_out(id);
                     !is_apart && graph.users(id).iter().all(|&user| is_blind(graph, user))
@@ -58,6 +60,14 @@ fn passed_on(graph: &Graph, effects: &Effects, id: NodeId) -> Option<NodeId> {
             passes.then_some(input)
         }
         _ => None,
+    }
+}
+
+/// Returns whether the node computes a tensor of its own.
+fn is_computed(graph: &Graph, id: NodeId) -> bool {
+    match &graph.node(id).op {
+        Op::Call(op) => !op.is_view() && op.effect() == Effect::Pure,
+        op => matches!(op, Op::CallModule(_)),
     }
 }
 

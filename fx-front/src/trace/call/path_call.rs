@@ -132,7 +132,9 @@ impl Tracer<'_> {
             [number] if ends("tch::Scalar::int") => Some(self.scalar_by("Int", number)),
             [number] if ends("tch::Scalar::float") => Some(self.scalar_by("Float", number)),
             [number] if ends("tch::Scalar::from") => Some(self.scalar_by("from", number)),
-            [syn::Expr::Closure(closure)] if ends("tch::no_grad") => Some(self.call_closure(closure, Vec::new())),
+            [syn::Expr::Closure(closure)] if ends("tch::no_grad") => {
+                Some(self.without_gradients(call.span(), |tracer| tracer.call_closure(closure, Vec::new())))
+            }
             [module, rest @ ..] if ends("Module::forward") || ends("ModuleT::forward_t") => {
                 Some(self.expr(module).and_then(|module| {
                     let rest = rest.iter().map(|arg| self.expr(arg)).collect::<Result<Vec<Val>>>()?;

@@ -10,7 +10,7 @@
 use syn::{Expr, Ident, Stmt, parse_quote_spanned};
 
 use super::counted_while::{is_increment, keeps};
-use crate::syntax::{effects::indexes, mentions, names_of};
+use crate::syntax::{counters::indexes, mentions, names_of};
 use crate::trace::desugar::Surroundings;
 
 /// The loop over what it goes over and its position; `None` where it counts no variable by which something is indexed.

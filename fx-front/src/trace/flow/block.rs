@@ -69,6 +69,12 @@ impl Tracer<'_> {
             }
             self.refuse_dropped(stmt)?;
             let rest = &stmts[position + 1..];
+            if self.turns_gradients_off(stmt, rest) {
+                return self.without_gradients(stmt.span(), |tracer| {
+                    tracer.expects.next = expected;
+                    tracer.statements(rest, tail)
+                });
+            }
             if tail && let Some(value) = self.with_returns(stmt, rest) {
                 return value;
             }

@@ -4,7 +4,7 @@ use fx_ir::{Arg, ForLoop, NodeId, Op, Pattern};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
-use crate::syntax::effects::indexes;
+use crate::syntax::counters::indexes;
 use crate::trace::types::ty::{is_open_list, is_untyped};
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Val,

@@ -6,7 +6,7 @@ use fx_ir::{OpId, catalog};
 use crate::index::{Name, Resolved};
 use crate::syntax::iterator_method::{IteratorMethod, Role};
 use crate::syntax::path_text;
-use crate::syntax::{arguments::handed_to, effects::counted_with, written_types::typed_params};
+use crate::syntax::{arguments::handed_to, counters::counted_with, written_types::typed_params};
 use crate::syntax::{is_compound, yields_bool};
 use crate::trace::types::ty::{is_copy, is_untyped};
 use crate::trace::{
