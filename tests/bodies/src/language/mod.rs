@@ -34,6 +34,7 @@ pub mod functions;
 pub mod gathered_choices;
 pub mod gathered_results;
 pub mod generics;
+pub mod gradients;
 pub mod held_results;
 pub mod helpers;
 pub mod iterators;
