@@ -116,6 +116,9 @@ impl Tracer<'_> {
             let value = self.expr(whole);
             return Some(value.and_then(|value| self.state_of_tensors(state, &value, call.span())));
         }
+        if let Some(value) = self.gradient_call(&full, &args, call.span()) {
+            return Some(value);
+        }
         let ends = |path: &str| full == path || full.ends_with(&format!("::{path}"));
         match args.as_slice() {
             [left, right] if operator_of(&full).is_some() => {
@@ -127,14 +130,10 @@ impl Tracer<'_> {
                 let negated: syn::Expr = syn::parse_quote_spanned!(call.span()=> -(#value));
                 Some(self.expr(&negated))
             }
-            [] if ends("tch::no_grad_guard") => Some(Ok(Val::Unit)),
             [seed] if ends("tch::manual_seed") => Some(self.seeded(seed)),
             [number] if ends("tch::Scalar::int") => Some(self.scalar_by("Int", number)),
             [number] if ends("tch::Scalar::float") => Some(self.scalar_by("Float", number)),
             [number] if ends("tch::Scalar::from") => Some(self.scalar_by("from", number)),
-            [syn::Expr::Closure(closure)] if ends("tch::no_grad") => {
-                Some(self.without_gradients(call.span(), |tracer| tracer.call_closure(closure, Vec::new())))
-            }
             [module, rest @ ..] if ends("Module::forward") || ends("ModuleT::forward_t") => {
                 Some(self.expr(module).and_then(|module| {
                     let rest = rest.iter().map(|arg| self.expr(arg)).collect::<Result<Vec<Val>>>()?;

@@ -12,24 +12,30 @@ pub(in crate::trace) struct ListRepr {
     element: Ty,
     /// Written out: as an array or as a `Vec`.
     is_written: bool,
-    /// A `Vec` for sure.
-    is_vec: bool,
-    /// A `Vec` of handles where the user's holds references.
-    has_handles: bool,
+    /// A `Vec` for sure, and of what.
+    vec: Option<Elements>,
     /// In another form.
     is_other: bool,
 }
 
+/// What a `Vec` of generated code holds.
+#[derive(Clone, Copy, PartialEq)]
+enum Elements {
+    /// What the user's does.
+    Same,
+    /// Handles where the user's holds references.
+    Handles,
+}
+
 impl ListRepr {
-    const NONE: ListRepr =
-        ListRepr { element: Ty::Unknown, is_written: false, is_vec: false, has_handles: false, is_other: false };
+    const NONE: ListRepr = ListRepr { element: Ty::Unknown, is_written: false, vec: None, is_other: false };
 
     /// How the user's variable holds the list: as what one branch says for sure, or, where all are written out, as a `Vec`
     /// or an array.
     pub(in crate::trace) fn ref_kind(&self) -> Option<RefKind> {
         match self {
             ListRepr { is_other: true, .. } => None,
-            ListRepr { is_vec: true, .. } => Some(RefKind::Value),
+            ListRepr { vec: Some(_), .. } => Some(RefKind::Value),
             ListRepr { is_written, .. } => is_written.then_some(RefKind::RefRef),
         }
     }
@@ -45,11 +51,19 @@ impl Tracer<'_> {
                 if listed.element == Ty::Unknown && !leaf.parts().iter().any(is_reference) {
                     listed.element = leaf.ty().element();
                 }
-                listed.has_handles |= leaf.node().is_some_and(|id| self.holds_handles(id));
                 match leaf {
                     Val::List(_) => listed.is_written = true,
-                    Val::Node(id, Ty::List(_), form) if self.is_vec(*id) => listed.is_vec |= *form == RefKind::Value,
-                    Val::Node(id, Ty::List(_), RefKind::Value) if self.is_lent(*id) => listed.is_vec = true,
+                    Val::Node(id, Ty::List(_), RefKind::Value) if self.holds_handles(*id) => {
+                        listed.vec = Some(Elements::Handles);
+                    }
+                    Val::Node(id, Ty::List(_), form) if self.is_vec(*id) => {
+                        if *form == RefKind::Value {
+                            listed.vec.get_or_insert(Elements::Same);
+                        }
+                    }
+                    Val::Node(id, Ty::List(_), RefKind::Value) if self.is_lent(*id) => {
+                        listed.vec.get_or_insert(Elements::Same);
+                    }
                     Val::Node(_, Ty::List(_), RefKind::Value) if self.is_spilled(leaf) => {}
                     _ => listed.is_other = true,
                 }
@@ -105,7 +119,7 @@ impl Tracer<'_> {
     ) -> Option<Val> {
         let mut leaves = value.leaves()?;
         let outer = std::mem::replace(&mut self.region, region);
-        for (leaf, _) in leaves.iter_mut().zip(vecs).filter(|(_, listed)| listed.has_handles) {
+        for (leaf, _) in leaves.iter_mut().zip(vecs).filter(|(_, listed)| listed.vec == Some(Elements::Handles)) {
             if let Some(handles) = self.with_handles(leaf, span) {
                 *leaf = handles;
             }

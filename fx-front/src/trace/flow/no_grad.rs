@@ -13,6 +13,22 @@ use crate::syntax::path_text;
 use crate::trace::{RefKind, Result, Tracer, Ty, Val};
 
 impl Tracer<'_> {
+    /// A call of tch's that turns gradients off: for a closure, or as long as the guard lives.
+    pub(in crate::trace) fn gradient_call(
+        &mut self,
+        full: &str,
+        args: &[&syn::Expr],
+        span: Span,
+    ) -> Option<Result<Val>> {
+        match args {
+            [] if is_of_tch(full, "no_grad_guard") => Some(Ok(Val::Unit)),
+            [syn::Expr::Closure(closure)] if is_of_tch(full, "no_grad") => {
+                Some(self.without_gradients(span, |tracer| tracer.call_closure(closure, Vec::new())))
+            }
+            _ => None,
+        }
+    }
+
     /// Traces code that computes no gradients: the tensors that it hands over or assigns are taken out of their history.
     pub(in crate::trace) fn without_gradients(
         &mut self,
@@ -46,11 +62,11 @@ impl Tracer<'_> {
         };
         let is_dropped = rest.iter().any(|stmt| match stmt {
             syn::Stmt::Expr(syn::Expr::Call(call), _) => {
-                call.args.len() == 1 && call.args[0].to_token_stream().to_string() == guard.ident.to_string()
+                call.args.len() == 1 && guard.ident == call.args[0].to_token_stream().to_string()
             }
             _ => false,
         });
-        full == "tch::no_grad_guard" && !is_dropped
+        is_of_tch(&full, "no_grad_guard") && !is_dropped
     }
 
     /// The value without the history of what is not `older`.
@@ -74,4 +90,9 @@ impl Tracer<'_> {
             op => op.is_control_flow() && !self.graph.chooses_among_outer(id),
         }
     }
+}
+
+/// Whether it is that function of tch's, by whatever crate tch is named.
+fn is_of_tch(full: &str, name: &str) -> bool {
+    full.strip_suffix(name).is_some_and(|path| path == "tch::" || path.ends_with("::tch::"))
 }

@@ -272,13 +272,15 @@ impl Tracer<'_> {
             let function = &self.index.fns[frame.function];
             function.writes_self() || function.sig.receiver().is_some_and(|own| own.mutability.is_some())
         });
+        // A closure may take a reference of the user's with it, time after time.
+        let borrow = if is_mutable { "&mut *" } else { "&*" };
         let mut holds = false;
         for name in &capture.fields {
             if let Some(cell) = self.mentioned(&receiver, name, written.contains(name), span)? {
                 let spelled = hole(args, self.operand(&cell, span)?);
                 let name = name.trim_start_matches("r#");
                 scope.variables.push(CodeVariable::mutable(format!("held_{name}"), format!("{spelled}.lock()")));
-                scope.variables.push(CodeVariable::new(format!("self_{name}"), format!("&mut *held_{name}")));
+                scope.variables.push(CodeVariable::new(format!("self_{name}"), format!("{borrow}held_{name}")));
                 holds = true;
                 continue;
             }
