@@ -6,11 +6,11 @@ use crate::ffi::ops;
 
 /// True for a tensor of rank 4 or 5 whose channels lie together, and which would look different with the default order.
 pub(crate) fn is_channels_last(tensor: &Tensor) -> bool {
-    let sizes = tensor.size();
-    if !matches!(sizes.len(), 4 | 5) || tensor.is_sparse() || tensor.is_contiguous() {
+    // Each input and each result is asked: what says no comes before what allocates.
+    if !matches!(tensor.dim(), 4 | 5) || tensor.is_sparse() || tensor.is_contiguous() {
         return false;
     }
-    let strides = tensor.stride();
+    let (sizes, strides) = (tensor.size(), tensor.stride());
     let spatial_backwards = (2..sizes.len()).rev();
     let mut expected = 1;
     for axis in std::iter::once(1).chain(spatial_backwards).chain(std::iter::once(0)) {

@@ -2,6 +2,7 @@
 
 use fx_ir::host::methods::{Gives, Receiver, method};
 use fx_ir::{Arg, Code, Effect, HostOp, Op, OpId};
+use proc_macro2::Span;
 use syn::spanned::Spanned;
 
 use crate::index::{Name, Resolved};
@@ -10,6 +11,7 @@ use crate::trace::std_model::convert::is_whole;
 use crate::trace::types::{expectation::Expectation, ty::is_untyped};
 use crate::trace::{
     OnError, Result, Tracer, Ty, Val,
+    flow::no_grad::is_tch_function,
     layer::recurrent::state_made_by,
     tensor::{operator, operator_trait::operator_of_method},
     unsupported,
@@ -144,6 +146,17 @@ impl Tracer<'_> {
                 let method = syn::Ident::new(rnn_method(&full)?, call.span());
                 let call: syn::Expr = syn::parse_quote_spanned!(call.span()=> (#receiver).#method(#(#rest),*));
                 Some(self.expr(&call))
+            }
+            _ => None,
+        }
+    }
+
+    /// A call of tch's that turns gradients off: for a closure, or as long as the guard lives.
+    fn gradient_call(&mut self, full: &str, args: &[&syn::Expr], span: Span) -> Option<Result<Val>> {
+        match args {
+            [] if is_tch_function(full, "no_grad_guard") => Some(Ok(Val::Unit)),
+            [syn::Expr::Closure(closure)] if is_tch_function(full, "no_grad") => {
+                Some(self.without_gradients(span, |tracer| tracer.call_closure(closure, Vec::new())))
             }
             _ => None,
         }

@@ -120,7 +120,7 @@ impl Tracer<'_> {
         let mut leaves = value.leaves()?;
         let outer = std::mem::replace(&mut self.region, region);
         for (leaf, _) in leaves.iter_mut().zip(vecs).filter(|(_, listed)| listed.vec == Some(Elements::Handles)) {
-            if let Some(handles) = self.with_handles(leaf, span) {
+            if let Some(handles) = self.as_handles(leaf, span) {
                 *leaf = handles;
             }
         }
@@ -138,7 +138,7 @@ impl Tracer<'_> {
     }
 
     /// The list of references as one of handles; `None` where it is that, or holds something else.
-    fn with_handles(&mut self, list: &Val, span: Span) -> Option<Val> {
+    fn as_handles(&mut self, list: &Val, span: Span) -> Option<Val> {
         let ty = Ty::List(Box::new(Ty::Tensor));
         let handles = match list {
             Val::List(items) if items.iter().all(Val::is_tensor) => {

@@ -13,30 +13,14 @@ use crate::syntax::path_text;
 use crate::trace::{RefKind, Result, Tracer, Ty, Val};
 
 impl Tracer<'_> {
-    /// A call of tch's that turns gradients off: for a closure, or as long as the guard lives.
-    pub(in crate::trace) fn gradient_call(
-        &mut self,
-        full: &str,
-        args: &[&syn::Expr],
-        span: Span,
-    ) -> Option<Result<Val>> {
-        match args {
-            [] if is_of_tch(full, "no_grad_guard") => Some(Ok(Val::Unit)),
-            [syn::Expr::Closure(closure)] if is_of_tch(full, "no_grad") => {
-                Some(self.without_gradients(span, |tracer| tracer.call_closure(closure, Vec::new())))
-            }
-            _ => None,
-        }
-    }
-
     /// Traces code that computes no gradients: the tensors that it hands over or assigns are taken out of their history.
     pub(in crate::trace) fn without_gradients(
         &mut self,
         span: Span,
-        trace: impl FnOnce(&mut Self) -> Result<Val>,
+        traced: impl FnOnce(&mut Self) -> Result<Val>,
     ) -> Result<Val> {
         let (before, older) = (self.env.clone(), self.graph.nodes().into_iter().collect());
-        let value = trace(self)?;
+        let value = traced(self)?;
         if self.env.is_unreachable() {
             return Ok(value);
         }
@@ -66,7 +50,7 @@ impl Tracer<'_> {
             }
             _ => false,
         });
-        is_of_tch(&full, "no_grad_guard") && !is_dropped
+        is_tch_function(&full, "no_grad_guard") && !is_dropped
     }
 
     /// The value without the history of what is not `older`.
@@ -93,6 +77,6 @@ impl Tracer<'_> {
 }
 
 /// Whether it is that function of tch's, by whatever crate tch is named.
-fn is_of_tch(full: &str, name: &str) -> bool {
+pub(in crate::trace) fn is_tch_function(full: &str, name: &str) -> bool {
     full.strip_suffix(name).is_some_and(|path| path == "tch::" || path.ends_with("::tch::"))
 }

@@ -16,12 +16,6 @@ impl Tracer<'_> {
         }
     }
 
-    /// Whether it is an option of a tuple, of whose tensors it has handles where the user's has references.
-    pub(in crate::trace) fn has_handles_for_parts(&self, id: NodeId, ty: &Ty) -> bool {
-        let is_of_tuple = matches!(ty, Ty::Option(held) if matches!(**held, Ty::Tuple(_)));
-        is_of_tuple && self.element_kinds(id).is_some_and(|kinds| kinds.has_reference())
-    }
-
     /// How an element of the list is held that is taken by value, as what the list was filled with tells; `None` where nothing
     /// does.
     fn element_kinds(&self, list: NodeId) -> Option<RefKinds> {

@@ -77,18 +77,28 @@ impl Tracer<'_> {
 
     /// Whether it is a list of handles where the user's list holds references, here or in branches.
     pub(in crate::trace) fn holds_handles(&self, id: NodeId) -> bool {
+        self.is_or_yields(id, &|id| self.facts.handles_of(id).is_some())
+    }
+
+    /// Whether it is an option of a tuple, of whose tensors it has handles where the user's has references.
+    pub(in crate::trace) fn has_handles_for_parts(&self, id: NodeId) -> bool {
+        self.is_or_yields(id, &|id| self.facts.part_kinds(id).is_some())
+    }
+
+    /// Whether the value is such a one, or branches hand over such a one.
+    fn is_or_yields(&self, id: NodeId, is_one: &dyn Fn(NodeId) -> bool) -> bool {
         let in_branches = |owner: NodeId, at: usize| {
             let ends = self.graph.node(owner).regions.iter().filter_map(|&region| self.graph.yield_of(region));
             let mut given = ends.filter_map(|end| self.graph.node(end).args.get(at).and_then(Arg::node));
-            given.any(|one| self.holds_handles(one))
+            given.any(|one| self.is_or_yields(one, is_one))
         };
         let node = self.graph.node(id);
         match (&node.op, node.input(0)) {
             (op, _) if op.is_control_flow() => in_branches(id, 0),
             (Op::TupleGet(at), Some(whole)) if self.graph.node(whole).op.is_control_flow() => in_branches(whole, *at),
             // A part of such a list.
-            (Op::Host(Host { op: HostOp::Slice(_), .. }), Some(whole)) => self.holds_handles(whole),
-            _ => self.facts.handles_of(id).is_some(),
+            (Op::Host(Host { op: HostOp::Slice(_), .. }), Some(whole)) => self.is_or_yields(whole, is_one),
+            _ => is_one(id),
         }
     }
 
@@ -169,7 +179,7 @@ impl Tracer<'_> {
         if *form == RefKind::RefRef || (*form == RefKind::Ref && matches!(ty, Ty::Option(_))) {
             return false;
         }
-        if self.holds_handles(*id) || self.has_handles_for_parts(*id, ty) {
+        if self.holds_handles(*id) || self.has_handles_for_parts(*id) {
             return false;
         }
         let made_here = match &self.graph.node(*id).op {

@@ -87,7 +87,7 @@ impl Tracer<'_> {
     pub(in crate::trace) fn exact_operand(&mut self, value: &Val, span: Span) -> Result<Arg> {
         match value {
             Val::Node(_, _, RefKind::RefRef) => unsupported(span, "code that mentions a reference to a reference"),
-            Val::Node(id, ty, _) if self.is_open_repeat(*id) || self.has_handles_for_parts(*id, ty) => {
+            Val::Node(id, ..) if self.is_open_repeat(*id) || self.has_handles_for_parts(*id) => {
                 unsupported(span, "code that mentions a value whose type is not known for sure")
             }
             Val::Node(id, ..) if self.holds_handles(*id) => self.owned_operand(value, span),
