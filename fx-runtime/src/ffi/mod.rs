@@ -76,6 +76,6 @@ pub(crate) use post_op::PostOp;
 pub use shared::Param;
 pub(crate) use shared::{Plain, Shared};
 pub(crate) use sole::Sole;
-pub(crate) use tensor::{Facts, MAX_RANK, refused};
+pub(crate) use tensor::{Facts, Input, MAX_RANK, is_channels_last, refused};
 pub(crate) use vector::VectorWidth;
 pub(crate) use winograd::Winograd;

@@ -2,9 +2,63 @@
 
 use std::ptr;
 
-use tch::{Device, TchError, Tensor};
+use tch::{Device, Kind, TchError, Tensor};
 
 use super::entry::{Handle, Status, table};
+
+// SAFETY: the declaration of `cpp/tensor.cpp`.
+unsafe extern "C" {
+    fn fx_tensor_is_channels_last(tensor: Handle) -> bool;
+    fn fx_tensor_input(tensor: Handle, asked: *mut Asked) -> Handle;
+}
+
+/// What a forward asks of an input.
+#[derive(Debug, Default)]
+#[repr(C)]
+struct Asked {
+    dtype: i32,
+    device_type: i32,
+    device_index: i32,
+    is_channels_last: bool,
+}
+
+/// An input of a forward: all that is asked of it in one call.
+#[derive(Debug)]
+pub(crate) struct Input {
+    /// A second handle.
+    pub(crate) tensor: Tensor,
+    /// Whether its channels lie together, other than in the default order.
+    pub(crate) is_channels_last: bool,
+    asked: Asked,
+}
+
+impl Input {
+    /// None for an undefined tensor.
+    pub(crate) fn of(tensor: &Tensor) -> Option<Self> {
+        let mut asked = Asked::default();
+        // SAFETY: the tensor is alive, and is only read; the callee writes what it is asked.
+        let handle = unsafe { fx_tensor_input(lend(tensor), &raw mut asked) };
+        // SAFETY: the callee gives the handle away, made by the `new` that tch's `delete` belongs to.
+        let tensor = (!handle.is_null()).then(|| unsafe { Tensor::from_ptr(handle) })?;
+        Some(Self { tensor, is_channels_last: asked.is_channels_last, asked })
+    }
+
+    /// Whether it is on the device, as far as this file knows devices, and of the dtype if there is one.
+    pub(crate) fn is_of(&self, device: Device, kind: Option<Kind>) -> bool {
+        let is_there = match device {
+            Device::Cpu => self.asked.device_type == 0,
+            Device::Cuda(index) => self.asked.device_type == 1 && usize::try_from(self.asked.device_index) == Ok(index),
+            _ => false,
+        };
+        is_there && kind.is_none_or(|kind| kind as i32 == self.asked.dtype)
+    }
+}
+
+/// True for a tensor of rank 4 or 5 whose channels lie together, and which would look different with the default order.
+pub(crate) fn is_channels_last(tensor: &Tensor) -> bool {
+    // SAFETY: the tensor is alive, and is only read.
+    unsafe { fx_tensor_is_channels_last(lend(tensor)) }
+}
 
 /// Tensors of more axes than this are left to ATen.
 pub(crate) const MAX_RANK: usize = 8;
@@ -114,7 +168,7 @@ pub(super) fn strides(tensor: &Tensor, rank: usize) -> Option<[i64; MAX_RANK]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tch::Kind;
+    use crate::ffi::ops;
 
     #[test]
     fn facts_of_tensors() {
@@ -127,6 +181,28 @@ mod tests {
     #[test]
     fn an_undefined_tensor_has_no_facts() {
         assert!(Facts::of(&Tensor::new()).is_none());
+    }
+
+    #[test]
+    fn tells_layouts_apart() {
+        let plain = Tensor::zeros([2, 3, 4, 5], (Kind::Float, Device::Cpu));
+        let last = ops::clone_in(&plain, ops::MemoryFormat::ChannelsLast).unwrap();
+        assert!(!is_channels_last(&plain));
+        assert!(is_channels_last(&last));
+        assert!(!is_channels_last(&last.transpose(2, 3)));
+        assert!(!is_channels_last(&plain.view([2, 3, 20])));
+        let both = Tensor::zeros([2, 1, 4, 5], (Kind::Float, Device::Cpu));
+        assert!(!is_channels_last(&ops::clone_in(&both, ops::MemoryFormat::ChannelsLast).unwrap()));
+        assert!(!is_channels_last(&Tensor::new()) && !is_channels_last(&plain.to_sparse(None, (), None)));
+    }
+
+    #[test]
+    fn inputs_are_told_by_device_and_dtype() {
+        assert!(Input::of(&Tensor::new()).is_none());
+        let input = Input::of(&Tensor::zeros([2], (Kind::BFloat16, Device::Cpu))).unwrap();
+        assert!(input.is_of(Device::Cpu, None) && input.is_of(Device::Cpu, Some(Kind::BFloat16)));
+        assert!(!input.is_of(Device::Cpu, Some(Kind::Float)) && !input.is_of(Device::Cuda(0), None));
+        assert_eq!((input.is_channels_last, input.tensor.size()), (false, vec![2]));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use tch::Tensor;
 
 use super::Frame;
-use super::layout::is_channels_last;
+use crate::ffi::{Input, is_channels_last};
 use crate::{Backend, Error};
 
 /// One forward of a frozen model; dropping it restores gradient tracking.
@@ -43,8 +43,11 @@ impl<'f> Scope<'f> {
     ///
     /// [`Error::Device`] or [`Error::Kind`], with the name of the parameter.
     pub fn input(&self, name: &str, tensor: &Tensor) -> Result<Tensor, Error> {
-        let input = self.input_of_any_type(name, tensor)?;
-        let (expected, found) = (self.frame.device(), tensor.device());
+        let (input, expected) = (self.defined(name, tensor)?, self.frame.device());
+        if input.is_of(expected, self.frame.known_kind()) {
+            return Ok(input.tensor);
+        }
+        let found = tensor.device();
         if found != expected {
             return Err(Error::Device { name: name.to_owned(), expected, found });
         }
@@ -55,7 +58,7 @@ impl<'f> Scope<'f> {
         {
             return Err(Error::Kind { name: name.to_owned(), expected, found });
         }
-        Ok(input)
+        Ok(input.tensor)
     }
 
     /// The same of an input that the user's code brings to the model's device and dtype.
@@ -64,14 +67,19 @@ impl<'f> Scope<'f> {
     ///
     /// [`Error::Unsupported`] if it is undefined.
     pub fn input_of_any_type(&self, name: &str, tensor: &Tensor) -> Result<Tensor, Error> {
-        if !tensor.defined() {
+        Ok(self.defined(name, tensor)?.tensor)
+    }
+
+    /// The input, of which it is noted in which order its axes lie.
+    fn defined(&self, name: &str, tensor: &Tensor) -> Result<Input, Error> {
+        let Some(input) = Input::of(tensor) else {
             let what = format!("an undefined tensor as `{name}`");
             return Err(Error::Unsupported { what, help: "give a tensor with a shape".to_owned() });
-        }
-        if is_channels_last(tensor) {
+        };
+        if input.is_channels_last {
             self.keeps_channels_last.set(true);
         }
-        Ok(tensor.shallow_clone())
+        Ok(input)
     }
 
     /// Refuses a call in training mode; `name` is the parameter that asks for one.
