@@ -126,7 +126,7 @@ impl Tracer<'_> {
         }
         for (leaf, listed) in leaves.iter_mut().zip(vecs).filter(|(_, listed)| listed.is_written && !listed.is_other) {
             let Val::List(items) = &*leaf else { continue };
-            if let Ok(items) = self.exact_operands(items, span) {
+            if let Ok(items) = self.exact_elements(items, span) {
                 let (op, args) = application(self.vec_of(items, &listed.element));
                 // Each call has a list of its own; one of numbers may be known before.
                 let effect = if is_copy(&listed.element) { Effect::Pure } else { Effect::Io };

@@ -124,7 +124,7 @@ impl Tracer<'_> {
                     && writes.is_empty()
                     && self.is_vec_variable(name) =>
             {
-                let items = self.exact_operands(items, expr.span())?;
+                let items = self.exact_elements(items, expr.span())?;
                 self.vec_of(items, &value.ty().element())
             }
             value => self.exact_operand(value, expr.span())?,

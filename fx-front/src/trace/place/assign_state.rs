@@ -33,7 +33,7 @@ impl Tracer<'_> {
             Val::Lit(Arg::None, _) => Ok(Arg::None),
             Val::Lit(arg, _) if is_copy(&place.ty) && *arg != Arg::None => self.operand(value, span),
             Val::List(items) => {
-                let operands = self.exact_operands(items, span)?;
+                let operands = self.exact_elements(items, span)?;
                 Ok(if place.is_vec { self.vec_of(operands, &place.ty.element()) } else { HostOp::Array.of(operands) })
             }
             _ => {

@@ -154,7 +154,7 @@ impl Tracer<'_> {
         let told = self.told_type(value, name);
         let operand = match value {
             Val::List(items) => {
-                let operands = self.exact_operands(items, span)?;
+                let operands = self.exact_elements(items, span)?;
                 self.vec_of(operands, &told.as_ref().map_or(Ty::Unknown, Ty::element))
             }
             Val::Node(id, _, RefKind::Value) if self.holds_handles(*id) => self.references_of(*id),

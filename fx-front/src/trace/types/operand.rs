@@ -58,6 +58,7 @@ impl Tracer<'_> {
     /// The elements of a list that is written out: beside a reference to a tensor, what opaque code yields is one too.
     fn written_elements(&mut self, items: &[Val], span: Span) -> Result<Vec<Arg>> {
         let refers = items.iter().any(|item| matches!(item, Val::Node(_, Ty::Tensor, RefKind::Ref)));
+        let items = of_one_kind(items);
         let element = |item: &Val| match item {
             Val::Node(id, Ty::Unknown, _) if refers => Ok(HostOp::BorrowTensor.on(Arg::Node(*id))),
             item => self.owned_operand(item, span),
@@ -127,6 +128,11 @@ impl Tracer<'_> {
             _ if !self.graph.has_users(id) => Ok(Arg::Node(id)),
             _ => unsupported(span, "code that mentions a value whose type is not known for sure"),
         }
+    }
+
+    /// The same of the elements of a list.
+    pub(in crate::trace) fn exact_elements(&mut self, items: &[Val], span: Span) -> Result<Vec<Arg>> {
+        self.exact_operands(&of_one_kind(items), span)
     }
 
     /// The same of several values.
@@ -217,4 +223,14 @@ fn is_said(held: &Ty) -> bool {
 /// Whether a value of the type is no reference.
 fn owns(ty: &syn::Type) -> bool {
     !matches!(ty, syn::Type::Reference(_))
+}
+
+/// The elements of a list that is written out: beside a reference to a tensor, each tensor is one.
+fn of_one_kind(items: &[Val]) -> Vec<Val> {
+    let refers = items.iter().any(|item| matches!(item, Val::Node(_, Ty::Tensor, RefKind::Ref)));
+    let element = |item: &Val| match item {
+        Val::Node(_, Ty::Tensor, RefKind::Value) if refers => item.clone().with_ref_kind(RefKind::Ref),
+        item => item.clone(),
+    };
+    items.iter().map(element).collect()
 }
