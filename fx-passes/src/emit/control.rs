@@ -78,20 +78,23 @@ impl Writer<'_, '_> {
     /// What a `match` looks at: borrowed, unless it is a number, a tuple of references or a reference already.
     fn borrowed_subject(&self, id: NodeId) -> String {
         let subject = self.subject(id);
-        // An option of a reference is copied: a pattern would bind a reference to a reference.
-        let is_option_of_reference = self.graph().node(id).input(0).is_some_and(|of| {
-            let node = self.graph().node(of);
-            let is_slice = matches!(&node.ty, Type::Option(inner) if matches!(**inner, Type::List(_)));
-            let is_lent = matches!(node.ty, Type::Option(_)) && node.op.host().is_some_and(HostOp::yields_loan);
-            is_lent || is_slice && fx_print::call::Operands::holds_reference(self, of)
-        });
-        let is_copied = is_option_of_reference
+        let is_copied = self.is_option_of_reference(id)
             || match self.graph().node(id).args.first() {
                 Some(Arg::Node(of)) => is_number(&self.graph().node(*of).ty),
                 Some(Arg::Int(_) | Arg::Float(_) | Arg::Bool(_) | Arg::Str(_)) => true,
                 _ => false,
             };
         if is_copied || subject.form == Form::Tuple { subject.text } else { self.taken_apart(id, &subject) }
+    }
+
+    /// Whether a `match` looks at an option of a reference, which is copied: a pattern would bind a reference to a reference.
+    pub(super) fn is_option_of_reference(&self, id: NodeId) -> bool {
+        self.graph().node(id).input(0).is_some_and(|of| {
+            let node = self.graph().node(of);
+            let is_slice = matches!(&node.ty, Type::Option(inner) if matches!(**inner, Type::List(_)));
+            let is_lent = matches!(node.ty, Type::Option(_)) && node.op.host().is_some_and(HostOp::yields_loan);
+            is_lent || is_slice && fx_print::call::Operands::holds_reference(self, of)
+        })
     }
 
     /// A reference to what a `match` takes apart. An enum that may lie behind a pointer is named, so that the compiler

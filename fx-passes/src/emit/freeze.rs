@@ -119,7 +119,8 @@ impl Writer<'_, '_> {
             (Op::Match(patterns), shape) => {
                 let subject = self.subject(id);
                 let arms = self.arms(id, patterns, shape);
-                let subject = self.taken_apart(id, &subject);
+                let is_copied = self.is_option_of_reference(id);
+                let subject = if is_copied { subject.text } else { self.taken_apart(id, &subject) };
                 format!("match {} {{ {arms} }}", before_brace(subject))
             }
             (_, shape) => {
