@@ -87,16 +87,6 @@ impl Writer<'_, '_> {
         if is_copied || subject.form == Form::Tuple { subject.text } else { self.taken_apart(id, &subject) }
     }
 
-    /// Whether a `match` looks at an option of a reference, which is copied: a pattern would bind a reference to a reference.
-    pub(super) fn is_option_of_reference(&self, id: NodeId) -> bool {
-        self.graph().node(id).input(0).is_some_and(|of| {
-            let node = self.graph().node(of);
-            let is_slice = matches!(&node.ty, Type::Option(inner) if matches!(**inner, Type::List(_)));
-            let is_lent = matches!(node.ty, Type::Option(_)) && node.op.host().is_some_and(HostOp::yields_loan);
-            is_lent || is_slice && fx_print::call::Operands::holds_reference(self, of)
-        })
-    }
-
     /// A reference to what a `match` takes apart. An enum that may lie behind a pointer is named, so that the compiler
     /// looks through the pointer.
     pub(super) fn taken_apart(&self, id: NodeId, subject: &Value) -> String {
