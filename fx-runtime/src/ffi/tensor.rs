@@ -193,7 +193,7 @@ mod tests {
         assert!(!is_channels_last(&plain.view([2, 3, 20])));
         let both = Tensor::zeros([2, 1, 4, 5], (Kind::Float, Device::Cpu));
         assert!(!is_channels_last(&ops::clone_in(&both, ops::MemoryFormat::ChannelsLast).unwrap()));
-        assert!(!is_channels_last(&Tensor::new()) && !is_channels_last(&plain.to_sparse(None, (), None)));
+        assert!(!is_channels_last(&Tensor::new()) && !is_channels_last(&plain.to_sparse_sparse_dim(4)));
     }
 
     #[test]
