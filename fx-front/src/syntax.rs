@@ -249,6 +249,11 @@ pub(crate) fn path_text(path: &syn::Path) -> String {
     names.join("::")
 }
 
+/// Whether the full path is this one, or ends in it: `tch::no_grad` by whatever crate tch is named.
+pub(crate) fn is_path_to(full: &str, path: &str) -> bool {
+    full.strip_suffix(path).is_some_and(|before| before.is_empty() || before.ends_with("::"))
+}
+
 /// The names that a format string may mention: `x` of `"{x:?}"`.
 pub(crate) fn format_names(literal: &str) -> impl Iterator<Item = &str> {
     let name = |piece: &str| piece.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(piece.len());

@@ -224,6 +224,15 @@ impl Op {
         matches!(self, Op::Host(_) | Op::Rust(_))
     }
 
+    /// Whether the result is a tensor of its own: new, and no view of an argument or the argument itself.
+    pub fn makes_own_tensor(&self) -> bool {
+        match self {
+            Op::Call(op) => !op.is_view() && op.effect() == Effect::Pure,
+            Op::CallModule(kind) => !kind.passes_input(),
+            _ => false,
+        }
+    }
+
     /// Returns whether the node owns regions.
     pub fn is_control_flow(&self) -> bool {
         matches!(self, Op::If | Op::Match(_) | Op::For(_) | Op::While)

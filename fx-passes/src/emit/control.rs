@@ -1,6 +1,6 @@
 //! Control flow as Rust: plain where it depends on an input, decided once where it depends on the model.
 
-use fx_ir::{Arg, ForLoop, Graph, HostOp, NodeId, Op, Pattern, RegionId, Type, host::Adaptor};
+use fx_ir::{Arg, ForLoop, Graph, HostOp, NodeId, Op, Pattern, RegionId, host::Adaptor};
 
 use super::{
     holder::is_number,
@@ -8,7 +8,7 @@ use super::{
     names::identifier,
     pattern,
     plan::{Decided, Shape},
-    value::{Form, Value},
+    value::Value,
     writer::{Phase, Writer},
 };
 
@@ -67,40 +67,6 @@ impl Writer<'_, '_> {
         let arms: Vec<String> =
             arms.into_iter().map(|(pattern, region)| format!("{pattern} => {}", self.arm(region))).collect();
         format!("match {subject} {{ {} }}", arms.join("\n"))
-    }
-
-    /// What control flow looks at or goes over: a value, or a literal.
-    pub(super) fn subject(&self, id: NodeId) -> Value {
-        let first = self.graph().node(id).args.first();
-        first.map_or_else(|| Value::owned("()"), |arg| host::operand(arg, &|id| self.read(id)))
-    }
-
-    /// What a `match` looks at: borrowed, unless it is a number, a tuple of references or a reference already.
-    fn borrowed_subject(&self, id: NodeId) -> String {
-        let subject = self.subject(id);
-        let is_copied = self.is_option_of_reference(id)
-            || match self.graph().node(id).args.first() {
-                Some(Arg::Node(of)) => is_number(&self.graph().node(*of).ty),
-                Some(Arg::Int(_) | Arg::Float(_) | Arg::Bool(_) | Arg::Str(_)) => true,
-                _ => false,
-            };
-        if is_copied || subject.form == Form::Tuple { subject.text } else { self.taken_apart(id, &subject) }
-    }
-
-    /// A reference to what a `match` takes apart. An enum that may lie behind a pointer is named, so that the compiler
-    /// looks through the pointer.
-    pub(super) fn taken_apart(&self, id: NodeId, subject: &Value) -> String {
-        let of = self.graph().node(id).input(0).map(|subject| &self.graph().node(subject).ty);
-        match of {
-            Some(Type::Rust(name)) if self.emitter.index.is_behind_pointer(name) => {
-                format!("::fx_runtime::frozen::behind::<{name}>({})", subject.borrowed())
-            }
-            // An element of a list of texts is a reference to one.
-            Some(Type::Rust(name)) if ["str", "String", "&str", "&'static str"].contains(&name.as_str()) => {
-                format!("::core::convert::AsRef::<str>::as_ref({})", subject.borrowed())
-            }
-            _ => subject.borrowed(),
-        }
     }
 
     /// A pattern with its variables named, which are bound in the region from here on.

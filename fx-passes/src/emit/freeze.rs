@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use fx_ir::{HostOp, NodeId, Op, Pattern, RegionId, Type};
+use fx_ir::{NodeId, Op, Pattern, RegionId};
 
 use super::{
     Emitter,
@@ -98,16 +98,6 @@ impl Writer<'_, '_> {
                 }
             }
         }
-    }
-
-    /// Whether a `match` looks at an option of a reference, which is copied: a pattern would bind a reference to a reference.
-    pub(super) fn is_option_of_reference(&self, id: NodeId) -> bool {
-        self.graph().node(id).input(0).is_some_and(|of| {
-            let node = self.graph().node(of);
-            let is_slice = matches!(&node.ty, Type::Option(inner) if matches!(**inner, Type::List(_)));
-            let is_lent = matches!(node.ty, Type::Option(_)) && node.op.host().is_some_and(HostOp::yields_loan);
-            is_lent || is_slice && fx_print::call::Operands::holds_reference(self, of)
-        })
     }
 
     fn decide(&mut self, id: NodeId, decided: &Decided) {

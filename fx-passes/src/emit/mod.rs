@@ -29,6 +29,7 @@ mod profile;
 mod signature;
 mod slices;
 mod state;
+mod subject;
 mod template;
 mod type_names;
 mod types;

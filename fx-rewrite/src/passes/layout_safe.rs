@@ -238,12 +238,7 @@ impl Safe<'_> {
         }
         let contiguous = Op::Call(ops::CONTIGUOUS);
         let made = self.graph.node(source);
-        let is_new = match &made.op {
-            Op::Call(op) => !op.is_view() && op.effect() == Effect::Pure,
-            Op::CallModule(kind) => !kind.passes_input(),
-            _ => false,
-        };
-        if !is_new {
+        if !made.op.makes_own_tensor() {
             return false;
         }
         let (ty, name, origin) = (made.ty.clone(), made.name.clone(), self.origin(id));

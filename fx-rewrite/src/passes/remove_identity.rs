@@ -50,7 +50,7 @@ fn passed_on(graph: &Graph, effects: &Effects, id: NodeId) -> Option<NodeId> {
                 }
                 ops::SHALLOW_CLONE => true,
                 // No gradients are computed; the caller's own tensor may have a history.
-                ops::DETACH => !effects.is_handed_out(id) || is_computed(graph, input),
+                ops::DETACH => !effects.is_handed_out(id) || graph.node(input).op.makes_own_tensor(),
                 ops::CONTIGUOUS => {
                     let is_apart = effects.is_written(id) || effects.is_handed_out(id);
                     !is_apart && graph.users(id).iter().all(|&user| is_blind(graph, user))
@@ -60,14 +60,6 @@ fn passed_on(graph: &Graph, effects: &Effects, id: NodeId) -> Option<NodeId> {
             passes.then_some(input)
         }
         _ => None,
-    }
-}
-
-/// Returns whether the node computes a tensor of its own.
-fn is_computed(graph: &Graph, id: NodeId) -> bool {
-    match &graph.node(id).op {
-        Op::Call(op) => !op.is_view() && op.effect() == Effect::Pure,
-        op => matches!(op, Op::CallModule(_)),
     }
 }
 
@@ -122,6 +114,36 @@ mod tests {
                   %d = dropout(x, 0.5, true) : tensor
                   %e = dropout(%d, 0.5, train) : tensor
                   yield %e
+                }"#]],
+        );
+    }
+
+    /// What the caller gets may be his own tensor, with a history: by a view, or by a layer that hands its input on.
+    #[test]
+    fn detach_stays_where_the_caller_may_get_an_input() {
+        check(
+            RemoveIdentity,
+            r#"graph f(self: module<Net>, x: tensor) {
+              %a = relu(x) : tensor
+              %b = detach(%a) : tensor
+              %c = narrow(x, 0, 0, 1) : tensor
+              %d = detach(%c) : tensor
+              %e = detach(x) : tensor
+              %g = neg(%e) : tensor
+              %id = get_attr[id](self) : module<Identity>
+              %h = call_module[Identity](%id, x) : tensor
+              %i = detach(%h) : tensor
+              yield %b, %d, %g, %i
+            }"#,
+            &expect![[r#"
+                graph f(self: module<Net>, x: tensor) {
+                  %a = relu(x) : tensor
+                  %c = narrow(x, 0, 0, 1) : tensor
+                  %d = detach(%c) : tensor
+                  %g = neg(x) : tensor
+                  %id = get_attr[id](self) : module<Identity>
+                  %i = detach(x) : tensor
+                  yield %a, %d, %g, %i
                 }"#]],
         );
     }

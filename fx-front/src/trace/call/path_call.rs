@@ -6,12 +6,11 @@ use proc_macro2::Span;
 use syn::spanned::Spanned;
 
 use crate::index::{Name, Resolved};
-use crate::syntax::{path_text, written_types::typed_params};
+use crate::syntax::{is_path_to, path_text, written_types::typed_params};
 use crate::trace::std_model::convert::is_whole;
 use crate::trace::types::{expectation::Expectation, ty::is_untyped};
 use crate::trace::{
     OnError, Result, Tracer, Ty, Val,
-    flow::no_grad::is_tch_function,
     layer::recurrent::state_made_by,
     tensor::{operator, operator_trait::operator_of_method},
     unsupported,
@@ -121,7 +120,7 @@ impl Tracer<'_> {
         if let Some(value) = self.gradient_call(&full, &args, call.span()) {
             return Some(value);
         }
-        let ends = |path: &str| full == path || full.ends_with(&format!("::{path}"));
+        let ends = |path: &str| is_path_to(&full, path);
         match args.as_slice() {
             [left, right] if operator_of(&full).is_some() => {
                 let op = operator_of(&full)?;
@@ -154,8 +153,8 @@ impl Tracer<'_> {
     /// A call of tch's that turns gradients off: for a closure, or as long as the guard lives.
     fn gradient_call(&mut self, full: &str, args: &[&syn::Expr], span: Span) -> Option<Result<Val>> {
         match args {
-            [] if is_tch_function(full, "no_grad_guard") => Some(Ok(Val::Unit)),
-            [syn::Expr::Closure(closure)] if is_tch_function(full, "no_grad") => {
+            [] if is_path_to(full, "tch::no_grad_guard") => Some(Ok(Val::Unit)),
+            [syn::Expr::Closure(closure)] if is_path_to(full, "tch::no_grad") => {
                 Some(self.without_gradients(span, |tracer| tracer.call_closure(closure, Vec::new())))
             }
             _ => None,

@@ -56,14 +56,10 @@ impl Tracer<'_> {
                     Val::Node(id, Ty::List(_), RefKind::Value) if self.holds_handles(*id) => {
                         listed.vec = Some(Elements::Handles);
                     }
-                    Val::Node(id, Ty::List(_), form) if self.is_vec(*id) => {
-                        if *form == RefKind::Value {
-                            listed.vec.get_or_insert(Elements::Same);
-                        }
-                    }
-                    Val::Node(id, Ty::List(_), RefKind::Value) if self.is_lent(*id) => {
+                    Val::Node(id, Ty::List(_), RefKind::Value) if self.is_vec(*id) || self.is_lent(*id) => {
                         listed.vec.get_or_insert(Elements::Same);
                     }
+                    Val::Node(id, Ty::List(_), _) if self.is_vec(*id) => {}
                     Val::Node(_, Ty::List(_), RefKind::Value) if self.is_spilled(leaf) => {}
                     _ => listed.is_other = true,
                 }

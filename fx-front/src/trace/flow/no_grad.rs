@@ -9,7 +9,7 @@ use proc_macro2::Span;
 use quote::ToTokens;
 
 use crate::index::Resolved;
-use crate::syntax::path_text;
+use crate::syntax::{is_path_to, path_text};
 use crate::trace::{RefKind, Result, Tracer, Ty, Val};
 
 impl Tracer<'_> {
@@ -50,7 +50,7 @@ impl Tracer<'_> {
             }
             _ => false,
         });
-        is_tch_function(&full, "no_grad_guard") && !is_dropped
+        is_path_to(&full, "tch::no_grad_guard") && !is_dropped
     }
 
     /// The value without the history of what is not `older`.
@@ -74,9 +74,4 @@ impl Tracer<'_> {
             op => op.is_control_flow() && !self.graph.chooses_among_outer(id),
         }
     }
-}
-
-/// Whether it is that function of tch's, by whatever crate tch is named.
-pub(in crate::trace) fn is_tch_function(full: &str, name: &str) -> bool {
-    full.strip_suffix(name).is_some_and(|path| path == "tch::" || path.ends_with("::tch::"))
 }

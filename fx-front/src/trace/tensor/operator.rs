@@ -176,11 +176,7 @@ impl Tracer<'_> {
     /// Was the tensor just made, with one variable and no node that reads it? Then writing to it is seen by nobody.
     pub(in crate::trace) fn is_fresh(&self, value: &Val) -> bool {
         let Val::Node(id, Ty::Tensor, _) = value else { return false };
-        let made = match &self.graph.node(*id).op {
-            Op::Call(op) => !op.is_view() && op.effect() == fx_ir::Effect::Pure,
-            Op::CallModule(kind) => !kind.passes_input(),
-            _ => false,
-        };
+        let made = self.graph.node(*id).op.makes_own_tensor();
         let names: usize = self.outer.iter().chain([&self.env]).map(|env| env.handles(value)).sum();
         made && self.runs_once_since(*id) && names <= 1 && !self.graph.has_users(*id)
     }

@@ -57,13 +57,12 @@ impl Tracer<'_> {
 
     /// The elements of a list that is written out: beside a reference to a tensor, what opaque code yields is one too.
     fn written_elements(&mut self, items: &[Val], span: Span) -> Result<Vec<Arg>> {
-        let refers = items.iter().any(|item| matches!(item, Val::Node(_, Ty::Tensor, RefKind::Ref)));
-        let items = of_one_kind(items);
+        let refers = refers(items);
         let element = |item: &Val| match item {
             Val::Node(id, Ty::Unknown, _) if refers => Ok(HostOp::BorrowTensor.on(Arg::Node(*id))),
             item => self.owned_operand(item, span),
         };
-        items.iter().map(element).collect()
+        of_one_kind(items).iter().map(element).collect()
     }
 
     /// The operands of a call, behind those in `operands`: each as the user's code hands it on.
@@ -227,10 +226,15 @@ fn owns(ty: &syn::Type) -> bool {
 
 /// The elements of a list that is written out: beside a reference to a tensor, each tensor is one.
 fn of_one_kind(items: &[Val]) -> Vec<Val> {
-    let refers = items.iter().any(|item| matches!(item, Val::Node(_, Ty::Tensor, RefKind::Ref)));
+    let refers = refers(items);
     let element = |item: &Val| match item {
         Val::Node(_, Ty::Tensor, RefKind::Value) if refers => item.clone().with_ref_kind(RefKind::Ref),
         item => item.clone(),
     };
     items.iter().map(element).collect()
+}
+
+/// Whether the list holds a reference to a tensor, and so nothing else.
+fn refers(items: &[Val]) -> bool {
+    items.iter().any(|item| matches!(item, Val::Node(_, Ty::Tensor, RefKind::Ref)))
 }

@@ -1,0 +1,56 @@
+//! What control flow looks at: a value, or a reference to what a `match` takes apart.
+
+use fx_ir::{Arg, HostOp, NodeId, Type};
+
+use super::{
+    holder::is_number,
+    host,
+    value::{Form, Value},
+    writer::Writer,
+};
+
+impl Writer<'_, '_> {
+    /// What control flow looks at or goes over: a value, or a literal.
+    pub(super) fn subject(&self, id: NodeId) -> Value {
+        let first = self.graph().node(id).args.first();
+        first.map_or_else(|| Value::owned("()"), |arg| host::operand(arg, &|id| self.read(id)))
+    }
+
+    /// What a `match` looks at: borrowed, unless it is a number, a tuple of references or a reference already.
+    pub(super) fn borrowed_subject(&self, id: NodeId) -> String {
+        let subject = self.subject(id);
+        let is_copied = self.is_option_of_reference(id)
+            || match self.graph().node(id).args.first() {
+                Some(Arg::Node(of)) => is_number(&self.graph().node(*of).ty),
+                Some(Arg::Int(_) | Arg::Float(_) | Arg::Bool(_) | Arg::Str(_)) => true,
+                _ => false,
+            };
+        if is_copied || subject.form == Form::Tuple { subject.text } else { self.taken_apart(id, &subject) }
+    }
+
+    /// A reference to what a `match` takes apart. An enum that may lie behind a pointer is named, so that the compiler
+    /// looks through the pointer.
+    pub(super) fn taken_apart(&self, id: NodeId, subject: &Value) -> String {
+        let of = self.graph().node(id).input(0).map(|subject| &self.graph().node(subject).ty);
+        match of {
+            Some(Type::Rust(name)) if self.emitter.index.is_behind_pointer(name) => {
+                format!("::fx_runtime::frozen::behind::<{name}>({})", subject.borrowed())
+            }
+            // An element of a list of texts is a reference to one.
+            Some(Type::Rust(name)) if ["str", "String", "&str", "&'static str"].contains(&name.as_str()) => {
+                format!("::core::convert::AsRef::<str>::as_ref({})", subject.borrowed())
+            }
+            _ => subject.borrowed(),
+        }
+    }
+
+    /// Whether a `match` looks at an option of a reference, which is copied: a pattern would bind a reference to a reference.
+    pub(super) fn is_option_of_reference(&self, id: NodeId) -> bool {
+        self.graph().node(id).input(0).is_some_and(|of| {
+            let node = self.graph().node(of);
+            let is_slice = matches!(&node.ty, Type::Option(inner) if matches!(**inner, Type::List(_)));
+            let is_lent = matches!(node.ty, Type::Option(_)) && node.op.host().is_some_and(HostOp::yields_loan);
+            is_lent || is_slice && fx_print::call::Operands::holds_reference(self, of)
+        })
+    }
+}
