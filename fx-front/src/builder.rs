@@ -13,6 +13,7 @@ mod read;
 mod syntax;
 mod unread;
 mod variables;
+mod written;
 
 use quote::ToTokens;
 
@@ -75,6 +76,11 @@ pub(crate) enum Made {
 /// What of a constructor could not be read.
 pub(crate) fn kept(index: &Index, made: &Made, place: &Kept) -> Result<Vec<Layer>, Unread> {
     let (Kept::Alone(field) | Kept::InList(field)) = place;
+    if let Made::Struct(owner) = made
+        && let Some(unread) = written::written(index, *owner, field)
+    {
+        return Err(unread);
+    }
     let mut found: Vec<Vec<Layer>> = Vec::new();
     for (id, function) in index.fns.iter().enumerate() {
         let is_made = |path: &syn::Path| match made {

@@ -4,7 +4,7 @@
 //! keeps the full path that the `use` lines give it (`tch::Tensor`).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use fx_ir::Arg;
 use proc_macro2::Span;
@@ -14,6 +14,7 @@ use crate::attrs::{FnOptions, TraceableOptions};
 mod aliases;
 mod constants;
 mod dropped;
+mod externs;
 mod functions;
 mod module_path;
 mod pointers;
@@ -60,6 +61,8 @@ pub struct Index {
     pub associated: Vec<AssociatedType>,
     /// The associated constants of impls.
     pub associated_constants: Vec<AssociatedConstant>,
+    /// The crates that it depends on by path, by the names by which its code calls them: only what they declare is asked.
+    pub externs: BTreeMap<String, Arc<Index>>,
     /// The files read, relative to the crate's root.
     pub files: Vec<String>,
     /// The crate's own macros that may return from the function that calls them.

@@ -5,6 +5,7 @@ mod attributes;
 mod body_items;
 mod canonical;
 mod default;
+mod dependencies;
 mod imports;
 mod roots;
 mod written;
@@ -16,6 +17,7 @@ use fx_ir::Place;
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
+pub use self::dependencies::dependencies;
 pub use self::roots::{FOLDERS, roots};
 use self::{
     associated::Associated,

@@ -29,8 +29,13 @@ impl Bindings {
     /// Works out every node's binding time. The body's first parameter is the model when `self_bound`; every other
     /// parameter of the body is an input.
     pub fn of(graph: &Graph, self_bound: bool) -> Bindings {
+        Bindings::with_deferred(graph, self_bound, &NodeSet::default())
+    }
+
+    /// The same, where these nodes are call-time though they are known before.
+    pub fn with_deferred(graph: &Graph, self_bound: bool, deferred: &NodeSet) -> Bindings {
         let written = AliasAnalysis::of(graph).written(Writers::Ops);
-        let mut solver = Solver { graph, times: NodeMap::default(), written, may_be_left_out: false };
+        let mut solver = Solver { graph, times: NodeMap::default(), written, deferred, may_be_left_out: false };
         for (position, &param) in graph.region(graph.body()).params.iter().enumerate() {
             let time = if position == 0 && self_bound { Binding::Freeze } else { Binding::Call };
             solver.times.insert(param, time);
@@ -58,6 +63,7 @@ struct Solver<'a> {
     graph: &'a Graph,
     times: NodeMap<Binding>,
     written: NodeSet,
+    deferred: &'a NodeSet,
     /// Whether an input decides if the region runs.
     may_be_left_out: bool,
 }
@@ -73,7 +79,7 @@ impl Solver<'_> {
 
     /// Returns whether the node has to happen at every call.
     fn is_fixed(&self, id: NodeId) -> bool {
-        self.written.contains(id) || self.graph.is_impure(id)
+        self.written.contains(id) || self.deferred.contains(id) || self.graph.is_impure(id)
     }
 
     /// Returns whether the node takes out or computes a number that may be absent, where it may never be read.

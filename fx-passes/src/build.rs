@@ -179,7 +179,8 @@ impl Build {
     /// One crate of the package.
     fn generate_crate(&self, root: &Path, entry: &Path, out: &Path, run: &mut Run) {
         let diags = Diagnostics::new();
-        let index = scan::krate(root, &[entry.to_path_buf()], &diags);
+        let mut index = scan::krate(root, &[entry.to_path_buf()], &diags);
+        index.externs.clone_from(&run.externs);
         run.watch(&index.files);
         let items = items(&index, run);
         let mut graphs: Vec<Prepared> = items.iter().map(|item| self.prepare(&index, item, run, &diags)).collect();

@@ -184,6 +184,7 @@ pub fn rust(op: &HostOp, args: &[Arg], read: Read<'_>) -> String {
         HostOp::AssignOp(sign) => format!("{} {sign} {}", target(&args[0], read), text(1)),
         HostOp::Exchange(name) => format!("::std::mem::{name}({})", all(0)),
         HostOp::Exactly => format!("::fx_runtime::frozen::exactly({}, {})", value(0).borrowed(), text(1)),
+        HostOp::Layer(ty) if args.len() > 2 => format!("{}.layer_of::<{ty}>({}, {})", text(0), text(1), text(2)),
         HostOp::Layer(ty) => format!("{}.layer::<{ty}>({})", text(0), text(1)),
         HostOp::LayerFromEnd(ty) => format!("{}.layer_from_end::<{ty}>({})", text(0), text(1)),
         HostOp::Layers(ty) => format!("{}.layers_as::<{ty}>()", text(0)),

@@ -89,7 +89,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The struct that a parameter, a variable or a field of one holds.
-    fn struct_of(&self, expr: &syn::Expr) -> Option<Ty> {
+    pub(super) fn struct_of(&self, expr: &syn::Expr) -> Option<Ty> {
         let ty = match peeled(expr) {
             syn::Expr::Path(path) if path.path.is_ident("self") => self.index.ty(self.module, None, self.owner?),
             syn::Expr::Path(path) => {

@@ -46,6 +46,11 @@ impl Env {
         self.scopes.len()
     }
 
+    /// Whether a scope above the first `depth` declares a variable of that name.
+    pub(in crate::trace) fn declares_above(&self, depth: usize, name: &str) -> bool {
+        self.scopes.iter().skip(depth).any(|scope| scope.contains_key(name))
+    }
+
     /// Takes off the scopes above the first `depth`.
     pub(in crate::trace) fn cut(&mut self, depth: usize) -> Env {
         Env { scopes: self.scopes.split_off(depth), ends_at: None }

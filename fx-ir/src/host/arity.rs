@@ -34,13 +34,13 @@ impl HostOp {
             | HostOp::Assign
             | HostOp::AssignOp(_)
             | HostOp::Exactly
-            | HostOp::Layer(_)
             | HostOp::LayerFromEnd(_)
             | HostOp::MatchChain
             | HostOp::PartEither
             | HostOp::ConvertOr(_)
             | HostOp::HandleOr => 2..=2,
             HostOp::ResizeWith | HostOp::LayersBetween(_) | HostOp::MatchedLayer(_) => 3..=3,
+            HostOp::Layer(_) => 2..=3,
             // An open end may be left out.
             HostOp::Slice(_) => 1..=3,
             HostOp::IndexRange(_) => 0..=2,

@@ -286,7 +286,7 @@ host_ops! {
     Exactly = "exactly" Value fallible;
 
     // Chains of layers, as the live model has them.
-    /// The layer at `$1`, which is of that type.
+    /// The layer at `$1`, which is of that type, in a chain of `$2` layers.
     Layer(String) = "layer" Reference fallible;
     /// The layer at `$1` from the end, which is of that type.
     LayerFromEnd(String) = "layer_from_end" Reference fallible;

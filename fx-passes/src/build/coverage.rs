@@ -149,9 +149,11 @@ impl Build {
     /// ```
     pub fn report(&self, root: &Path) -> Vec<Coverage> {
         let mut all: Vec<Coverage> = Vec::new();
+        let externs = scan::dependencies(root);
         for entry in scan::roots(root) {
             let diags = Diagnostics::new();
-            let index = scan::krate(root, &[entry], &diags);
+            let mut index = scan::krate(root, &[entry], &diags);
+            index.externs.clone_from(&externs);
             for content in (0..index.fns.len()).filter_map(|at| content(&index, at)) {
                 for one in of_content(&index, content, &diags) {
                     if !all.contains(&one) {

@@ -1,11 +1,17 @@
 //! One run of a build, which gathers and writes files, directives to Cargo and the report.
 
-use std::{collections::BTreeSet, fmt::Write as _, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write as _,
+    path::Path,
+    sync::Arc,
+};
 
 use fx_front::{
     diag::{Diagnostic, Severity},
     handoff::{self, Items},
-    scan::FOLDERS,
+    index::Index,
+    scan::{self, FOLDERS},
 };
 
 use super::{
@@ -22,6 +28,8 @@ use crate::{
 #[derive(Default)]
 pub(super) struct Run {
     pub(super) items: Items,
+    /// The crates whose signatures are known beside the package's own.
+    pub(super) externs: BTreeMap<String, Arc<Index>>,
     pub(super) seen: Vec<(String, fx_ir::Place)>,
     pub(super) report: String,
     /// The lines for Cargo.
@@ -43,7 +51,11 @@ impl Run {
         let mut directives = vec!["cargo::rerun-if-changed=build.rs".to_owned()];
         let folders = FOLDERS.into_iter().filter(|folder| root.join(folder).is_dir());
         directives.extend(folders.map(|folder| format!("cargo::rerun-if-changed={folder}")));
-        Run { directives, ..Run::default() }
+        let externs = scan::dependencies(root);
+        let mut run = Run { directives, externs, ..Run::default() };
+        let files: Vec<String> = run.externs.values().flat_map(|krate| krate.files.clone()).collect();
+        run.watch(&files);
+        run
     }
 
     /// A line for the report and for the user's eyes.

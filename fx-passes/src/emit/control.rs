@@ -207,21 +207,24 @@ impl Writer<'_, '_> {
 
     /// Variables for what a loop carries, set to their first values; the loop's results are what they hold at its end.
     fn carry(&mut self, id: NodeId, params: &[NodeId], first: usize) -> Vec<String> {
-        let inits: Vec<fx_ir::Arg> = self.graph().node(id).args[first..].to_vec();
+        let inits: Vec<Arg> = self.graph().node(id).args[first..].to_vec();
         let results: Vec<NodeId> = match inits.as_slice() {
             [_] => vec![id],
             _ => self.graph().users(id),
         };
         let mut names = Vec::new();
         for (position, (&param, init)) in params.iter().zip(&inits).enumerate() {
-            let (name, line) = self.loop_variable(param, init, id);
+            let is_of = |&result: &NodeId| result == id || self.graph().node(result).op == Op::TupleGet(position);
+            let results: Vec<NodeId> = results.iter().copied().filter(is_of).collect();
+            let (name, line) = match results.iter().find_map(|&result| self.outlived_by(result)) {
+                Some(branch) => (self.outlived_variable(param, init, (id, branch)), None),
+                None => self.loop_variable(param, init, id),
+            };
             self.set(param, Value::owned(name.clone()));
-            for &result in &results {
-                if result == id || self.graph().node(result).op == Op::TupleGet(position) {
-                    self.set(result, Value::owned(name.clone()));
-                    if self.graph().node(result).ty.is_tensor() {
-                        self.own(&name, result, line);
-                    }
+            for result in results {
+                self.set(result, Value::owned(name.clone()));
+                if let Some(line) = line.filter(|_| self.graph().node(result).ty.is_tensor()) {
+                    self.own(&name, result, line);
                 }
             }
             names.push(name);
@@ -232,17 +235,25 @@ impl Writer<'_, '_> {
     }
 
     /// The variable of a carried value, and the line that declares it; the user's own variable goes on where it can.
-    fn loop_variable(&mut self, param: NodeId, init: &fx_ir::Arg, id: NodeId) -> (String, usize) {
+    fn loop_variable(&mut self, param: NodeId, init: &Arg, id: NodeId) -> (String, Option<usize>) {
         let wanted = identifier(self.graph().base_name(param));
         let declared = self.declared_at(&wanted);
         let given = self.give_arg(init, id);
         if let Some(line) = declared.filter(|_| given == wanted) {
             self.make_mutable_at(line, &wanted);
-            return (given, line);
+            return (given, Some(line));
         }
         let name = self.names.fresh(&wanted);
         self.line(format!("let mut {name} = {given};"));
-        (name, self.lines.len() - 1)
+        (name, Some(self.lines.len() - 1))
+    }
+
+    /// The variable of a carried value to whose last value a branch around the loop hands over a reference.
+    fn outlived_variable(&mut self, param: NodeId, init: &Arg, (id, branch): (NodeId, NodeId)) -> String {
+        let given = self.give_arg(init, id);
+        let name = self.names.unused(&identifier(self.graph().base_name(param)));
+        self.declare_ahead(branch, &name, &given, true);
+        name
     }
 
     /// Sets the carried variables to their next values.

@@ -2,8 +2,11 @@
 
 use std::{cell::RefCell, collections::BTreeSet};
 
-use fx_front::{index::Index, trace::Traced};
-use fx_ir::{Bindings, Graph, Node, Op, Type};
+use fx_front::{
+    index::Index,
+    trace::{Signature, Traced},
+};
+use fx_ir::{Bindings, Graph, Node, NodeId, NodeSet, Op, Type};
 
 use super::group::Groups;
 use super::holder::Names as TypeNames;
@@ -84,11 +87,10 @@ impl<'a> Emitter<'a> {
         field: Option<String>,
         entries: &[String],
     ) -> Emitter<'a> {
-        let bindings = Bindings::of(graph, traced.signature.has_receiver);
         let frozen = format!("{}Frozen", fx_ir::camel(&graph.name));
         let name = field.as_ref().map_or_else(|| frozen.clone(), |field| struct_of(&frozen, field, entries));
         let home = index.fns[traced.item].module.as_str();
-        let plan = Plan::of(graph, &bindings, &name, &Named { index, graph, home });
+        let (bindings, plan) = planned(&traced.signature, graph, &name, &Named { index, graph, home });
         let groups = Groups::of(graph, &name, &plan.type_names());
         let (entries, constants) = (entries.to_vec(), index.constants(home));
         let unprintable = RefCell::default();
@@ -126,6 +128,24 @@ impl<'a> Emitter<'a> {
             Some(field) => format!("self.{field}"),
             None if self.has_forms() => "kernels".to_owned(),
             None => "self".to_owned(),
+        }
+    }
+}
+
+/// When each value is known, and what `freeze` keeps of it. Control flow that is known then, of a type that no field can
+/// have, is left to the calls that read what it yields.
+fn planned(signature: &Signature, graph: &Graph, name: &str, names_of: &dyn TypeNames) -> (Bindings, Plan) {
+    let mut deferred = NodeSet::default();
+    loop {
+        let bindings = Bindings::with_deferred(graph, signature.has_receiver, &deferred);
+        let plan = Plan::of(graph, &bindings, name, names_of);
+        let is_untold = |id: &NodeId| graph.node(*id).op.is_control_flow();
+        let untold: Vec<NodeId> = plan.repeated.iter().copied().filter(is_untold).collect();
+        if untold.is_empty() {
+            return (bindings, plan);
+        }
+        for id in untold {
+            deferred.insert(id);
         }
     }
 }

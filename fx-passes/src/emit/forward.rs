@@ -214,12 +214,15 @@ fn input(writer: &mut Writer<'_, '_>, param: &Param, id: NodeId, written: &Graph
         }
         _ => {
             let is_copied = param.is_ref && !param.is_mut() && is_copy(&param.ty);
-            if is_copied {
-                writer.line(format!("let {name} = *{name};"));
-            } else if param.may_borrow_state() {
-                writer.line(format!("let mut {name} = {name};"));
+            let star = if is_copied { "*" } else { "" };
+            let is_hidden = writer.is_hidden_by_code(name);
+            let is_mut = is_hidden || param.may_borrow_state();
+            let mutable = if is_mut { "mut " } else { "" };
+            let variable = if is_hidden { writer.names.fresh(name) } else { name.clone() };
+            if is_mut || is_copied {
+                writer.line(format!("let {mutable}{variable} = {star}{name};"));
             }
-            writer.set(id, Value::variable(name.clone(), param.is_ref && !is_copied));
+            writer.set(id, Value::variable(variable, param.is_ref && !is_copied));
         }
     }
 }

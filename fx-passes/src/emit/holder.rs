@@ -42,7 +42,7 @@ impl Holder {
             Type::Tensor(_) => Some(Holder::Param),
             Type::Option(inner) if inner.is_tensor() => Some(Holder::OptionalParam),
             Type::Option(inner) => match &**inner {
-                Type::Rust(name) if scalar::is_scalar(name) => Some(Holder::Copied(format!("Option<{name}>"))),
+                Type::Rust(name) if is_number(inner) => Some(Holder::Copied(format!("Option<{}>", number(name)))),
                 _ => None,
             },
             Type::Module(name) if name.contains("::") => declared().or_else(|| named(name)).map(Holder::Captured),

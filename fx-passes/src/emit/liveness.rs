@@ -26,13 +26,14 @@ impl Liveness {
     }
 
     /// The branch whose value holds a reference to a handle that one of its arms makes: of a place that is older than the
-    /// branch, or of what another branch or opaque code chooses. It has to live as long as that place does. Only the branches
+    /// branch, or of what another branch, a loop or opaque code
+    /// chooses. It has to live as long as that place does. Only the branches
     /// in `open` are preceded by declarations.
     pub(super) fn outlived_by(&self, graph: &Graph, id: NodeId, open: &HashSet<NodeId>) -> Option<NodeId> {
         let node = graph.node(id);
         let is_handle = match &node.op {
             Op::Host(host) => host.op.yields() == Yields::Value,
-            Op::If | Op::Match(_) | Op::TupleGet(_) => true,
+            Op::If | Op::Match(_) | Op::For(_) | Op::While | Op::TupleGet(_) => true,
             // What is borrowed as a tensor may be one.
             Op::Rust(_) => node.ty.is_tensor() || graph.may_be_reference(id) && is_borrowed(graph, id),
             _ => false,

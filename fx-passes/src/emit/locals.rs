@@ -37,9 +37,7 @@ impl Writer<'_, '_> {
         let is_mut = self.is_place(id);
         if let Some(branch) = self.outlived_by(id).filter(|_| !value.is_ref) {
             let name = self.names.unused(&wanted);
-            self.line(format!("{name} = {};", value.text));
-            let variable = Variable { name: name.clone(), is_mut };
-            self.outlived.entry(branch).or_default().push(variable.declared());
+            self.declare_ahead(branch, &name, &value.text, is_mut);
             self.set(id, Value::variable(name, false));
             return;
         }
@@ -73,9 +71,13 @@ impl Writer<'_, '_> {
     /// Gives the variable of opaque code its value; it is declared before the branch.
     pub(super) fn assign_outlived(&mut self, branch: NodeId, variable: &CodeVariable) {
         let CodeVariable { name, value, is_mutable } = variable;
+        self.declare_ahead(branch, name, value, *is_mutable);
+    }
+
+    /// Gives a variable its first value; it is declared before the branch.
+    pub(super) fn declare_ahead(&mut self, branch: NodeId, name: &str, value: &str, is_mut: bool) {
         self.line(format!("{name} = {value};"));
-        let declared = Variable { name: name.clone(), is_mut: *is_mutable }.declared();
-        self.outlived.entry(branch).or_default().push(declared);
+        self.outlived.entry(branch).or_default().push(Variable { name: name.to_owned(), is_mut }.declared());
     }
 
     /// Declares what arms of the branch give a value, and what its own value refers to.
@@ -108,7 +110,9 @@ impl Writer<'_, '_> {
     pub(super) fn is_place(&self, id: NodeId) -> bool {
         let node = self.graph().node(id);
         let is_layer = matches!(&node.ty, Type::Module(name) if !name.contains("::"));
-        let plain = node.ty.is_tensor() || is_number(&node.ty) || is_layer;
+        // Code may write to a tensor of which only what follows says that it is one.
+        let is_told_late = matches!(node.op, Op::Rust(_)) && self.is_handed_to_code(id);
+        let plain = node.ty.is_tensor() && !is_told_late || is_number(&node.ty) || is_layer;
         let made = match &node.op {
             op if op.is_host() => matches!(op.effect(), Effect::Io | Effect::State) || self.is_handed_to_code(id),
             op => op.is_control_flow() || matches!(op, Op::TupleGet(_)),

@@ -126,6 +126,16 @@ macro_rules! stack_methods {
                 self.layers.layer(index)
             }
 
+            /// The same in a chain that must be of `count` layers.
+            ///
+            /// # Errors
+            ///
+            /// [`Error::Layer`] as well for the first layer that there should not be.
+            #[doc(hidden)]
+            pub fn layer_of<T: 'static>(&self, index: usize, count: usize) -> Result<&T, Error> {
+                self.layers.layer_of(index, count)
+            }
+
             /// All layers, each of which must be a `T`.
             ///
             /// # Errors

@@ -181,6 +181,13 @@ impl Stack {
         })
     }
 
+    pub(super) fn layer_of<T: 'static>(&self, index: usize, count: usize) -> Result<&T, Error> {
+        match self.0.get(count) {
+            Some(slot) => Err(Error::Layer { index: count, expected: "no layer", found: Some(slot.opaque.type_name) }),
+            None => self.layer(index),
+        }
+    }
+
     pub(super) fn layers_as<T: 'static>(&self) -> Result<Vec<&T>, Error> {
         (0..self.len()).map(|index| self.layer(index)).collect()
     }

@@ -2,7 +2,7 @@
 //!
 //! A closure sees the variables of the place where it is written: not what has taken their names since, nor what bears
 //! them in the function that it is handed to or comes out of. One that writes to a variable is called where it stands,
-//! since it is the variable of now that it writes to.
+//! since it is the variable of now that it writes to; no other variable may have taken its name.
 
 use std::{collections::BTreeSet, rc::Rc};
 
@@ -18,6 +18,9 @@ use crate::trace::desugar::closure_form::is_plain_closure;
 use crate::trace::std_model::method_type::is_text;
 use crate::trace::types::ty::is_copy;
 use crate::trace::{Result, Tracer, Ty, Val, entry::signature::holds_reference, unsupported, value::ClosureEnv};
+
+/// Why a closure is not called, and a variable is not declared, beside the other.
+const HIDDEN: &str = "a variable by the name of another that a closure writes to";
 
 /// The value as another function sees it, which has variables of its own.
 pub(in crate::trace) fn handed_on(value: Val) -> Val {
@@ -83,6 +86,9 @@ impl Tracer<'_> {
         home: &ClosureEnv,
         args: Vec<Val>,
     ) -> Result<Val> {
+        if !home.escaped && self.writes_to_hidden(closure, home) {
+            return unsupported(closure.span(), HIDDEN);
+        }
         if !home.escaped && !self.hides(closure, home) {
             return self.call_closure(closure, args);
         }
@@ -95,6 +101,35 @@ impl Tracer<'_> {
             return unsupported(closure.span(), "a closure that writes to its surroundings");
         }
         value
+    }
+
+    /// The variables outside of the closure that it writes to.
+    fn written_outside(&self, closure: &syn::ExprClosure) -> Vec<String> {
+        let own = bound_names(&syn::Expr::Closure(closure.clone()));
+        self.writes(&closure.body).into_iter().filter(|name| !own.contains(name)).collect()
+    }
+
+    /// Whether a scope that was opened since has a variable of the name of one that the closure writes to.
+    fn writes_to_hidden(&self, closure: &syn::ExprClosure, home: &ClosureEnv) -> bool {
+        self.written_outside(closure).iter().any(|name| self.env.declares_above(home.env.depth(), name))
+    }
+
+    /// No `let` takes the name of a variable that a closure of the same block writes to.
+    pub(in crate::trace) fn refuse_hiding(&self, pat: &syn::Pat) -> Result<()> {
+        let depth = self.env.depth();
+        let written: BTreeSet<String> = self
+            .env
+            .all()
+            .filter_map(|(_, value)| match value {
+                Val::Closure(closure, home) if !home.escaped && home.env.depth() == depth => Some(closure),
+                _ => None,
+            })
+            .flat_map(|closure| self.written_outside(closure))
+            .collect();
+        if written.is_empty() || written.is_disjoint(&names_of(pat)) {
+            return Ok(());
+        }
+        unsupported(pat.span(), HIDDEN)
     }
 
     /// Whether a variable that the closure reads is another one by now.

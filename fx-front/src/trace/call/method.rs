@@ -26,6 +26,7 @@ impl Tracer<'_> {
         let with_closures = with_closures(call);
         let call = with_closures.as_ref().unwrap_or(call);
         let converted = by_try_from(call, expected.as_ref().map(|expected| self.expected_ty(expected)).as_ref());
+        let converted = converted.or_else(|| self.tensor_by_try_from(call, expected.as_ref()));
         let call = converted.as_ref().unwrap_or(call);
         if call.method == "collect"
             && let Some(list) = self.filled(call, expected.as_ref())?

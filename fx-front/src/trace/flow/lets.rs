@@ -59,6 +59,7 @@ impl Tracer<'_> {
         }
         value = self.own_option(pat, value, local.let_token.span)?;
         let listed = value.listed_type();
+        self.refuse_hiding(pat)?;
         self.bind(&local.pat, value)?;
         self.remember_type(&local.pat, &init.expr, listed);
         self.remember_vec(&local.pat, &init.expr);
@@ -67,6 +68,7 @@ impl Tracer<'_> {
 
     /// `let ys;` is declared by its first assignment.
     fn declared(&mut self, pat: &syn::Pat) -> Result<Val> {
+        self.refuse_hiding(pat)?;
         match pat {
             syn::Pat::Ident(ident) => {
                 self.env.declare(&ident.ident.to_string(), Val::Never);

@@ -13,6 +13,8 @@ use crate::trace::{
 enum At {
     Front(usize),
     Back(usize),
+    /// With so many before it, in a chain of so many.
+    Of(usize, usize),
 }
 
 /// What a chain calls: a layer, or a closure that its constructor adds.
@@ -97,7 +99,11 @@ impl<'a> Tracer<'a> {
                     self.repeat(run, (position, behind), (ty, why.as_deref()), xs)?
                 }
                 layer => {
-                    let at = if position < repeat { At::Front(position) } else { At::Back(behind) };
+                    let at = match position {
+                        _ if repeat == layers.len() => At::Of(position, layers.len()),
+                        _ if position < repeat => At::Front(position),
+                        _ => At::Back(behind),
+                    };
                     self.one(run, layer, xs, &mut |tracer, ty| tracer.layer(module, &at, ty, span))?
                 }
             };
@@ -220,10 +226,13 @@ impl<'a> Tracer<'a> {
             return unsupported(span, "a layer whose type cannot be named");
         };
         let (op, number, place) = match at {
-            At::Front(position) => (HostOp::Layer(spelling), position, position.to_string()),
+            At::Front(position) | At::Of(position, _) => (HostOp::Layer(spelling), position, position.to_string()),
             At::Back(behind) => (HostOp::LayerFromEnd(spelling), behind, format!("-{}", behind + 1)),
         };
-        let args = vec![id.into(), count(*number)];
+        let mut args = vec![id.into(), count(*number)];
+        if let At::Of(_, layers) = at {
+            args.push(count(*layers));
+        }
         let label = format!("{}.{place}", self.label_of(module, "sequential"));
         let name = identifier(&label);
         let value = self

@@ -38,6 +38,7 @@ impl Tracer<'_> {
             }
             _ => {
                 let value = self.of_used_type(value.clone(), &place.ty);
+                let value = self.tensor_as_written(value, &place.ty);
                 self.exact_operand(&value, span)
             }
         }

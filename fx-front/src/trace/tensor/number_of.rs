@@ -1,10 +1,12 @@
 //! `f64::try_from(tensor)` and `Vec::<f64>::try_from(tensor)`: the numbers that a tensor holds; `half::f16::MAX.to_f64()`.
 
 use fx_ir::{Arg, HostOp};
-use syn::{Expr, spanned::Spanned};
+use syn::{Expr, parse_quote_spanned, spanned::Spanned};
 
 use crate::index::Resolved;
-use crate::trace::{Result, Tracer, Ty, Val, tensor::const_fold};
+use crate::trace::{
+    Result, Tracer, Ty, Val, std_model::convert::is_conversion, tensor::const_fold, types::expectation::Expectation,
+};
 
 /// What a tensor of one element is read as.
 const NUMBERS: [&str; 8] = ["bool", "f64", "f32", "i64", "i32", "i16", "i8", "u8"];
@@ -17,6 +19,34 @@ impl Tracer<'_> {
             Resolved::External(full) => const_fold::half(&full, method),
             Resolved::Item(..) => None,
         }
+    }
+
+    /// `tensor.try_into().unwrap()` of numbers whose type is known, as a call of `try_from`; `None` for anything else.
+    pub(in crate::trace) fn tensor_by_try_from(
+        &self,
+        call: &syn::ExprMethodCall,
+        expected: Option<&Expectation>,
+    ) -> Option<syn::ExprMethodCall> {
+        let Expr::MethodCall(inner) = &*call.receiver else { return None };
+        let (expected, tensor) = (expected.filter(|_| is_conversion(call))?, &inner.receiver);
+        let (number, is_list) = match self.expected_ty(expected) {
+            Ty::Rust(number) => (number, false),
+            Ty::List(held) if expected.is_vec() => match *held {
+                Ty::Rust(number) => (number, true),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        if !NUMBERS.contains(&number.as_str()) || self.infer_ty(tensor) != Ty::Tensor {
+            return None;
+        }
+        let number = syn::Ident::new(&number, inner.method.span());
+        let receiver = if is_list {
+            parse_quote_spanned!(inner.span()=> ::std::vec::Vec::<#number>::try_from(#tensor))
+        } else {
+            parse_quote_spanned!(inner.span()=> #number::try_from(#tensor))
+        };
+        Some(syn::ExprMethodCall { receiver: Box::new(receiver), ..call.clone() })
     }
 
     /// `f64::try_from(tensor)` and `Vec::<f64>::try_from(tensor)`: what a tensor holds; `None` for any other call.

@@ -17,7 +17,8 @@ impl Tracer<'_> {
         Ok(value.with_ty(ty.clone()))
     }
 
-    /// Code that is kept as opaque code, of a type that is not known, is the tensor that its variable says.
+    /// Code that is kept as opaque code, of a type that is not known, is the tensor that its variable says, or the place
+    /// that it is moved into.
     pub(in crate::trace) fn tensor_as_written(&mut self, value: Val, ty: &Ty) -> Val {
         let Val::Node(id, Ty::Unknown, form) = value else { return value };
         let is_opaque = matches!(&self.graph.node(id).op, Op::Rust(code) if code.opaque.is_some());

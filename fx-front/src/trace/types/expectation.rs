@@ -59,6 +59,11 @@ impl Expectation {
         part_type(&self.written, at).map(|written| Expectation { written: written.clone(), function: self.function })
     }
 
+    /// Whether it is a `Vec`.
+    pub(in crate::trace) fn is_vec(&self) -> bool {
+        is_vec(&self.written)
+    }
+
     /// Of what is in an option.
     pub(in crate::trace) fn held(&self) -> Option<Expectation> {
         let syn::Type::Path(path) = &self.written else { return None };
@@ -98,7 +103,7 @@ impl Tracer<'_> {
         expected: Option<&Expectation>,
     ) -> Result<Option<(Arg, Ty)>> {
         let Val::Some(inner) = some else { return Ok(None) };
-        let held = expected.and_then(Expectation::held).filter(|held| is_vec(&held.written));
+        let held = expected.and_then(Expectation::held).filter(Expectation::is_vec);
         let (Val::List(items), Some(held)) = (&**inner, held) else { return Ok(None) };
         let ty = self.expected_ty(&held);
         let Ty::List(element) = &ty else { return Ok(None) };

@@ -138,6 +138,9 @@ impl Tracer<'_> {
             (_, "len") => Ty::Rust("usize".to_owned()),
             (_, "is_empty" | "is_some" | "is_none" | "is_ok" | "is_err") => Ty::Rust("bool".to_owned()),
             (Ty::Struct(_), _) => self.index.method(&receiver, &name).map_or(Ty::Unknown, |id| self.returned(id)),
+            (Ty::Rust(owner), _) if owner.starts_with("::") => {
+                self.index.extern_method(owner, &name).unwrap_or(Ty::Unknown)
+            }
             (ty, name) if is_copy(ty) && keeps_type(self.index, name, ty) => receiver,
             _ => Ty::Unknown,
         }
@@ -180,8 +183,14 @@ impl Tracer<'_> {
         if self.env.has(&text) {
             return Ty::Unknown;
         }
-        if let Resolved::Item(_, _, Name::Fn(id)) = self.index.resolve(self.module(), &text) {
-            return self.returned(id);
+        match self.index.resolve(self.module(), &text) {
+            Resolved::Item(_, _, Name::Fn(id)) => return self.returned(id),
+            Resolved::External(full) => {
+                if let Some(ty) = self.index.extern_returned(&full) {
+                    return ty;
+                }
+            }
+            Resolved::Item(..) => {}
         }
         let Some((head, name)) = text.rsplit_once("::") else { return Ty::Unknown };
         let owner = syn::parse_str::<syn::Type>(head).ok();

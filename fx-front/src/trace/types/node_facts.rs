@@ -244,6 +244,7 @@ fn yields_vec(op: &HostOp) -> bool {
     match op {
         HostOp::Vec | HostOp::EmptyVec(_) | HostOp::Filled(_) | HostOp::ToVec => true,
         HostOp::Method(name) => matches!(name.as_str(), "size" | "stride" | "to_vec"),
+        HostOp::TryFrom(of) => of.starts_with("::std::vec::Vec"),
         _ => false,
     }
 }

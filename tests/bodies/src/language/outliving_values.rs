@@ -223,6 +223,47 @@ impl ChosenByCode {
     }
 }
 
+/// A tensor and a number beside it, of somebody else's.
+#[derive(Clone, Copy)]
+pub struct Pick<'a> {
+    one: &'a Tensor,
+    by: i64,
+}
+
+fn picked<'a>(_: &'a Tensor, pick: Pick<'a>) -> &'a Tensor {
+    pick.one
+}
+
+/// A list of references, made in an arm, to what a loop of that arm picks.
+#[derive(Debug, Module)]
+pub struct PickedInLoop {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl PickedInLoop {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let ys = xs.apply(&self.fc);
+        let both = if xs.size()[0] > 1 {
+            vec![
+                xs,
+                picked(xs, {
+                    let mut pick = Pick { one: xs, by: 1 };
+                    for at in 0..xs.size()[0] {
+                        if at > pick.by {
+                            pick = Pick { one: &ys, by: at };
+                        }
+                    }
+                    pick
+                }),
+            ]
+        } else {
+            vec![&ys, &ys]
+        };
+        Tensor::cat(&both, 0)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -255,6 +296,11 @@ mod tests {
             agree!(|p: &nn::Path| DecidedArms { fc: linear(p), by }, cases(), |net, xs| net.forward(xs));
         }
         agree!(|p: &nn::Path| ChosenByCode { fc: linear(p) }, cases(), |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn what_a_loop_of_an_arm_picks() {
+        agree!(|p: &nn::Path| PickedInLoop { fc: linear(p) }, cases(), |net, xs| net.forward(xs));
     }
 
     #[test]

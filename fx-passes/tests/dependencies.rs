@@ -1,0 +1,116 @@
+//! Packages that a package depends on by path: of what they declare the build knows the signatures.
+#![allow(clippy::unwrap_used, reason = "a test may fail so")]
+
+use std::{fs, path::Path};
+
+use fx_passes::Build;
+
+const LAYERS: &str = r#"
+pub mod attention {
+    use tch::{Tensor, nn};
+
+    pub struct Attention { q: nn::Linear, heads: i64 }
+
+    impl Attention {
+        pub fn forward(&self, xs: &Tensor, mask: Option<&Tensor>) -> Tensor {
+            let ys = xs.apply(&self.q);
+            mask.map_or_else(|| ys.shallow_clone(), |mask| &ys + mask)
+        }
+
+        pub fn heads(&self) -> i64 { self.heads }
+
+        pub fn width(heads: i64) -> i64 { heads * 4 }
+    }
+}
+
+pub enum Activation { Relu, Gelu }
+
+impl Activation {
+    pub fn of(&self, xs: &tch::Tensor) -> tch::Tensor {
+        match self { Activation::Relu => xs.relu(), Activation::Gelu => xs.gelu("none") }
+    }
+}
+
+pub fn split(xs: &tch::Tensor, heads: i64) -> (tch::Tensor, i64) {
+    let width = xs.size()[1] / heads;
+    (xs.view([-1, heads, width]), width)
+}
+"#;
+
+const NET: &str = r#"use fx_runtime::{Module, Tensor, nn, traceable};
+use blocks::{Activation, attention::Attention};
+
+#[derive(Debug, Module)]
+pub struct Net { fc: nn::Linear, attention: Attention, activation: Activation }
+
+#[traceable]
+impl Net {
+    pub fn forward(&self, xs: &Tensor, mask: Option<&Tensor>) -> Tensor {
+        let ys = self.fc.forward(xs).relu();
+        let ys = self.activation.of(&self.attention.forward(&ys, mask));
+        let (ys, width) = blocks::split(&ys.tanh(), self.attention.heads());
+        let ys = ys.sum_dim_intlist([1i64].as_slice(), false, None) / width;
+        ys.sin() * (Attention::width(2) + 1)
+    }
+}
+"#;
+
+fn write(root: &Path, name: &str, text: &str) {
+    let path = root.join(name);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+/// A workspace with a package of layers, and one with a net, whose manifest has that line.
+fn workspace(dependency: &str) -> tempfile::TempDir {
+    let root = tempfile::tempdir().unwrap();
+    let members =
+        "[workspace]\nmembers = [\"net\", \"layers\"]\n[workspace.dependencies]\nlayers = { path = \"layers\" }";
+    write(root.path(), "Cargo.toml", members);
+    let layers = "[package]\nname = \"layers\"\n[lib]\nname = \"blocks\"\n[dependencies]\ntch = \"0.24\"";
+    write(root.path(), "layers/Cargo.toml", layers);
+    write(root.path(), "layers/src/lib.rs", LAYERS);
+    let net = format!("[package]\nname = \"net\"\n[dependencies]\nfx-runtime = \"0.1\"\n{dependency}\n");
+    write(root.path(), "net/Cargo.toml", &net);
+    write(root.path(), "net/src/lib.rs", NET);
+    root
+}
+
+/// The operations that are understood, all of them, and how many pieces of code are not.
+fn understood(dependency: &str) -> (usize, usize, usize) {
+    let root = workspace(dependency);
+    let all = Build::new().report(&root.path().join("net"));
+    let [net] = all.as_slice() else { panic!("{all:?}") };
+    (net.known, net.known + net.carried, net.opaque.len())
+}
+
+#[test]
+fn signatures_of_packages_by_path_are_known() {
+    let unknown = understood("layers = \"1\"");
+    assert_eq!((unknown.0, unknown.2), (2, 1), "{unknown:?}");
+    for dependency in ["layers = { path = \"../layers\" }", "layers = { workspace = true }"] {
+        let known = understood(dependency);
+        assert_eq!((known.0, known.2), (6, 4), "{dependency}: {known:?}");
+    }
+}
+
+#[test]
+fn an_entry_may_give_the_package_another_name() {
+    let known = understood("blocks = { package = \"layers\", path = \"../layers\" }");
+    assert_eq!((known.0, known.2), (6, 4), "{known:?}");
+}
+
+#[test]
+fn a_manifest_that_cannot_be_read_is_none_of_ours() {
+    let root = workspace("layers = { path = \"../layers\" }");
+    write(root.path(), "net/Cargo.toml", "[package");
+    assert_eq!(Build::new().report(&root.path().join("net")).len(), 1);
+}
+
+#[test]
+fn their_sources_are_watched() {
+    let root = workspace("layers = { path = \"../layers\" }");
+    let out = tempfile::tempdir().unwrap();
+    let lines = Build::new().generate(&root.path().join("net"), out.path());
+    assert!(lines.iter().any(|line| line == "cargo::rerun-if-changed=../layers/src/lib.rs"), "{lines:?}");
+}

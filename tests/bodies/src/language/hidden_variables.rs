@@ -1,0 +1,148 @@
+//! Variables whose names others take: parameters, hidden by variables of opaque code, and what closures write to.
+
+use fx_runtime::{Module, Tensor, nn, traceable};
+
+/// What opaque code has a variable of its own for, by the name of the parameter, in one arm of a branch.
+#[derive(Debug, Module)]
+pub struct HiddenParameter {
+    fc: nn::Linear,
+}
+
+/// A tensor and an option of one.
+#[derive(Debug)]
+pub struct Held {
+    one: Tensor,
+    other: Option<Tensor>,
+}
+
+#[traceable]
+impl HiddenParameter {
+    pub fn forward(&self, xs: &Tensor, mut p: Option<Tensor>) -> Tensor {
+        if xs.size()[0] > 1 {
+            let _ = std::mem::replace(&mut p, Some(xs.shallow_clone()));
+            let Held { one: _one, .. } = Held {
+                one: p.get_or_insert_with(|| xs.sin()).shallow_clone(),
+                other: p.as_ref().map(|one| std::hint::black_box(one) * 2),
+            };
+        }
+        xs.apply(&self.fc) + p.as_ref().map_or_else(|| xs.neg(), |one| one.shallow_clone())
+    }
+}
+
+/// A `let` of the same block takes the name of what the closure writes to.
+#[derive(Debug, Module)]
+pub struct SameBlock {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl SameBlock {
+    pub fn forward(&self, xs: &Tensor, start: i64) -> Tensor {
+        let mut count = 1;
+        let mut add = |by: i64| {
+            count += by % 5;
+            by * 2
+        };
+        let count = start;
+        let mut sum = add(3);
+        if count > 2 {
+            sum += add(2);
+        }
+        xs.apply(&self.fc) * sum + count
+    }
+}
+
+/// So does one of an inner block, and the closure is called from there.
+#[derive(Debug, Module)]
+pub struct InnerBlock {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl InnerBlock {
+    pub fn forward(&self, xs: &Tensor, start: i64) -> Tensor {
+        let mut ys = xs.apply(&self.fc);
+        let mut count = 1;
+        let mut add = |by: i64| {
+            count += by % 5;
+            ys = &ys * by;
+        };
+        if start > 1 {
+            let count = start * 3;
+            add(count);
+            let ys = xs.sin();
+            add(ys.size()[0]);
+        }
+        ys + count
+    }
+}
+
+/// The same of a part of a struct.
+#[derive(Debug, Module)]
+pub struct Parts {
+    fc: nn::Linear,
+}
+
+/// A tensor and a number.
+pub struct State {
+    xs: Tensor,
+    count: i64,
+}
+
+#[traceable]
+impl Parts {
+    pub fn forward(&self, xs: &Tensor, start: i64) -> Tensor {
+        let mut state = State { xs: xs.apply(&self.fc), count: 2 };
+        let mut turn = 0;
+        while turn < 2 {
+            turn += 1;
+            let mut step = |by: i64| {
+                state.xs += by % 5;
+                state.count += 1;
+                by * 2
+            };
+            let state = start;
+            if state > 1 {
+                step(state);
+            }
+        }
+        state.xs * state.count
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::{agree, randn, understood};
+
+    understood!(HiddenParameter: 3 of 10);
+    understood!(Parts: 0 of 2);
+    understood!(SameBlock: 0 of 3);
+    understood!(InnerBlock: 0 of 5);
+
+    fn linear(p: &nn::Path) -> nn::Linear {
+        nn::linear(p, 4, 4, Default::default())
+    }
+
+    fn cases() -> [Tensor; 3] {
+        [1, 2, 3].map(|rows| randn(&[rows, 4]))
+    }
+
+    #[test]
+    fn parameters() {
+        for is_there in [false, true] {
+            agree!(|p: &nn::Path| HiddenParameter { fc: linear(p) }, cases(), |net, xs| {
+                net.forward(xs, is_there.then(|| xs.cos()))
+            });
+        }
+    }
+
+    #[test]
+    fn what_closures_write_to() {
+        for start in [1, 2, 4] {
+            agree!(|p: &nn::Path| SameBlock { fc: linear(p) }, cases(), |net, xs| net.forward(xs, start));
+            agree!(|p: &nn::Path| InnerBlock { fc: linear(p) }, cases(), |net, xs| net.forward(xs, start));
+            agree!(|p: &nn::Path| Parts { fc: linear(p) }, cases(), |net, xs| net.forward(xs, start));
+        }
+    }
+}
