@@ -17,6 +17,7 @@
 mod calls;
 pub(crate) mod captures;
 mod chain_closures;
+mod chosen;
 mod constructors;
 mod delegate;
 mod elements;
@@ -35,6 +36,7 @@ use syn::{parse_quote, spanned::Spanned};
 
 use self::{
     calls::Calls,
+    chosen::chosen,
     locals::Locals,
     source::{forward_sig, struct_source},
     type_facts::is_complete,
@@ -160,6 +162,8 @@ impl Lowering<'_> {
             return Err("it does not end in the module that it makes".to_owned());
         };
         let locals = self.locals(site, stmts);
+        let one = chosen(tail);
+        let tail = one.as_ref().unwrap_or(tail);
         match self.closure_of(site, tail) {
             Some((closure, entry)) => self.structure(site, stmts, closure, entry, &locals),
             None => self.delegate(site, block, tail, &locals),

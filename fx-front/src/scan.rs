@@ -7,6 +7,7 @@ mod canonical;
 mod default;
 mod dependencies;
 mod imports;
+mod provided;
 mod roots;
 mod written;
 
@@ -22,6 +23,7 @@ pub use self::roots::{FOLDERS, roots};
 use self::{
     associated::Associated,
     attributes::{attributes, derives, is_test, path_attribute},
+    provided::Implemented,
     written::variant,
 };
 use crate::{
@@ -35,7 +37,7 @@ use crate::{
 
 /// Reads the crate whose manifest lies in `root`, from each of `entries` (`src/lib.rs`, `src/main.rs`) on.
 pub fn krate(root: &Path, entries: &[PathBuf], diags: &Diagnostics) -> Index {
-    let mut scan = Scan { root, index: Index::default(), diags, defaults: Vec::new() };
+    let mut scan = Scan { root, index: Index::default(), diags, defaults: Vec::new(), impls: Vec::new() };
     for entry in entries {
         let file = root.join(entry);
         let folder = file.parent().map(Path::to_path_buf).unwrap_or_default();
@@ -47,7 +49,8 @@ pub fn krate(root: &Path, entries: &[PathBuf], diags: &Diagnostics) -> Index {
 
 /// Reads one source text as if it were a whole crate; for tests and for tools.
 pub fn text(source: &str, diags: &Diagnostics) -> Index {
-    let mut scan = Scan { root: Path::new(""), index: Index::default(), diags, defaults: Vec::new() };
+    let mut scan =
+        Scan { root: Path::new(""), index: Index::default(), diags, defaults: Vec::new(), impls: Vec::new() };
     scan.source(source, "src/lib.rs", Path::new("src"), "crate");
     scan.finish()
 }
@@ -58,6 +61,8 @@ struct Scan<'a> {
     diags: &'a Diagnostics,
     /// The traits of the crate, whose methods may have bodies.
     defaults: Vec<(String, syn::ItemTrait)>,
+    /// Which types implement traits, of the crate's or others.
+    impls: Vec<Implemented>,
 }
 
 impl Scan<'_> {
@@ -152,59 +157,6 @@ impl Scan<'_> {
         }
     }
 
-    /// Gives every type that implements a trait of its own module the methods that the trait provides.
-    fn provided(&mut self) {
-        let mut seen: Vec<(String, String, String)> = Vec::new();
-        for id in 0..self.index.fns.len() {
-            let (module, file) = (self.index.fns[id].module.clone(), self.index.fns[id].file.clone());
-            let generics = self.index.fns[id].generics.clone();
-            let (Some(name), Some(owner)) = (self.index.fns[id].of_trait.clone(), self.index.fns[id].owner.clone())
-            else {
-                continue;
-            };
-            let text = quote::ToTokens::to_token_stream(&owner).to_string();
-            let known = (module.clone(), name.clone(), text);
-            if seen.contains(&known) {
-                continue;
-            }
-            seen.push(known);
-            let of = |(at, item): &&(String, syn::ItemTrait)| *at == module && item.ident == name;
-            let Some((_, item)) = self.defaults.iter().find(of) else { continue };
-            let written = |method: &syn::TraitItemFn| {
-                self.index.fns.iter().any(|function| {
-                    function.of_trait.as_ref() == Some(&name)
-                        && function.owner.as_ref() == Some(&owner)
-                        && function.sig.ident == method.sig.ident
-                })
-            };
-            let provided: Vec<Function> = item
-                .items
-                .iter()
-                .filter_map(|item| match item {
-                    syn::TraitItem::Fn(method) if !written(method) => Some((method, method.default.clone()?)),
-                    _ => None,
-                })
-                .map(|(method, block)| Function {
-                    module: module.clone(),
-                    file: file.clone(),
-                    owner: Some(owner.clone()),
-                    of_trait: Some(name.clone()),
-                    fx: FnOptions::of(&method.attrs),
-                    sig: method.sig.clone(),
-                    block,
-                    traceable: None,
-                    key: None,
-                    constructor: None,
-                    scope: None,
-                    is_derived: false,
-                    generics: generics.clone(),
-                    instances: Vec::new(),
-                })
-                .collect();
-            self.index.fns.extend(provided);
-        }
-    }
-
     fn here(&mut self, module: &str) -> &mut Module {
         self.index.modules.entry(module.to_owned()).or_default()
     }
@@ -263,6 +215,13 @@ impl Scan<'_> {
         let options = TraceableOptions::of(&self.attributes(&item.attrs, module));
         let of_trait =
             item.trait_.as_ref().and_then(|(_, path, _)| path.segments.last()).map(|last| last.ident.to_string());
+        self.impls.extend(of_trait.clone().map(|name| Implemented {
+            module: module.to_owned(),
+            file: file.to_owned(),
+            name,
+            owner: (*item.self_ty).clone(),
+            generics: item.generics.clone(),
+        }));
         let entries = options.as_ref().map(|options| options.entry_fns(item)).unwrap_or_default();
         let mut associated = Associated::of(item);
         self.index.associated.extend(associated.listed(module, &item.self_ty));

@@ -10,6 +10,7 @@ use super::{
     source::{forward_sig, struct_source},
     type_facts::is_complete,
 };
+use crate::index::Ty;
 use crate::syntax::mentions;
 
 impl Lowering<'_> {
@@ -108,7 +109,19 @@ impl Lowering<'_> {
         }
     }
 
-    /// The closure with `self.cfg_rate` for `cfg.rate`, of a variable of which it reads numbers alone: it captures those, and
+    /// The type by a path that means the same everywhere, where it is a number's or one of tch's that is copied.
+    fn copied(&self, site: &Site<'_>, ty: syn::Type) -> Option<syn::Type> {
+        let syn::Type::Path(path) = &ty else { return None };
+        if path.path.get_ident().is_some_and(|name| fx_ir::scalar::is_scalar(&name.to_string())) {
+            return Some(ty);
+        }
+        match self.index.ty(&site.module, None, &ty) {
+            Ty::Rust(name) if fx_ir::scalar::is_of_tch(&name) => syn::parse_str(&name).ok(),
+            _ => None,
+        }
+    }
+
+    /// The closure with `self.cfg_rate` for `cfg.rate`, of a variable of which it reads numbers and the like alone: it captures those, and
     /// the variable stays whole. Nothing where it reads other fields, of which the rest of the function may read more.
     fn with_parts(
         &mut self,
@@ -128,9 +141,9 @@ impl Lowering<'_> {
                 continue;
             }
             for (field, value) in read.found {
-                let number = self.infer(site, &value, locals).filter(is_number);
+                let ty = self.infer(site, &value, locals).and_then(|ty| self.copied(site, ty));
                 let read = value.to_token_stream().to_string().replace(' ', "");
-                let ty = number.ok_or_else(|| format!("`{read}` is not known to be a number"))?;
+                let ty = ty.ok_or_else(|| format!("`{read}` is not known to be a number, a `Kind` or a `Device`"))?;
                 parts.push((field, ty, value));
             }
             *closure.body = body;
@@ -144,11 +157,6 @@ struct Captured {
     closure: syn::ExprClosure,
     body: syn::Expr,
     fields: Vec<Part>,
-}
-
-fn is_number(ty: &syn::Type) -> bool {
-    matches!(ty, syn::Type::Path(path)
-        if path.path.get_ident().is_some_and(|name| fx_ir::scalar::is_scalar(&name.to_string())))
 }
 
 /// A field of a closure's struct, its type, and what it is made from.

@@ -140,9 +140,9 @@ impl Index {
             _ => {}
         }
         match self.resolve(module, &path_text(path)) {
-            Resolved::External(full) if interior_of(&full).is_some() => {
-                interior_of(&full).map_or(Ty::Unknown, |name| self.interior(name, argument(0)))
-            }
+            // By another name: `use anyhow::Result as Fallible`.
+            Resolved::External(full) if full.ends_with("::Result") => Ty::Result(Box::new(argument(0))),
+            Resolved::External(full) if interior_of(&full).is_some() => self.interior(&full, argument(0)),
             Resolved::Item(_, _, Name::Struct(id)) if !self.structs[id].is_generic() => Ty::Struct(id),
             Resolved::Item(_, _, Name::Struct(id)) => {
                 self.named_instance(id, module, owner, &last.arguments).map_or(Ty::Unknown, Ty::Struct)
@@ -184,7 +184,8 @@ impl Index {
 
     /// A `RefCell` or a `Cell`. What is in a `Cell` can be looked at where it is a number alone, and a layer is state of
     /// its own.
-    fn interior(&self, name: &'static str, held: Ty) -> Ty {
+    fn interior(&self, path: &str, held: Ty) -> Ty {
+        let Some(name) = interior_of(path) else { return Ty::Unknown };
         let is_known = held != Ty::Unknown && (name == "RefCell" || is_scalar(&held)) && !self.is_module(&held);
         if is_known { Ty::Interior(name, Box::new(held)) } else { Ty::Unknown }
     }

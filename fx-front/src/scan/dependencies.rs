@@ -50,7 +50,13 @@ fn library(root: &Path, folder: &Path, name: Option<&str>) -> Option<(String, Ar
     }
     let name = name.or_else(|| text("lib", "name")).unwrap_or(package);
     let file = place.join(text("lib", "path").unwrap_or("src/lib.rs"));
-    let mut scan = Scan { root: &place, index: Index::default(), diags: &Diagnostics::new(), defaults: Vec::new() };
+    let mut scan = Scan {
+        root: &place,
+        index: Index::default(),
+        diags: &Diagnostics::new(),
+        defaults: Vec::new(),
+        impls: Vec::new(),
+    };
     scan.read_file(&file, file.parent()?, "crate");
     scan.provided();
     for file in &mut scan.index.files {

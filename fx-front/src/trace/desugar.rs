@@ -6,6 +6,7 @@ use crate::trace::Ty;
 
 pub(in crate::trace) mod array_conversion;
 pub(in crate::trace) mod array_from_fn;
+pub(in crate::trace) mod borrowed_part;
 pub(in crate::trace) mod closure_form;
 pub(in crate::trace) mod counted_while;
 pub(in crate::trace) mod counter;

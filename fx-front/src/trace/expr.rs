@@ -20,11 +20,11 @@ impl Tracer<'_> {
     /// The value of an expression: understood, or kept as opaque code as it is.
     pub(in crate::trace) fn expr<'e>(&mut self, asked: impl Into<Asked<'e>>) -> Result<Val> {
         let Asked { expr, is_base, on_error } = asked.into();
-        let value = self.understood_or_opaque(expr, on_error)?;
+        let value = self.understood_or_opaque(expr, is_base, on_error)?;
         Ok(if is_base { value } else { self.copied_element(expr, value) })
     }
 
-    fn understood_or_opaque(&mut self, expr: &syn::Expr, on_error: OnError) -> Result<Val> {
+    fn understood_or_opaque(&mut self, expr: &syn::Expr, is_base: bool, on_error: OnError) -> Result<Val> {
         let (mark, expected) = (self.checkpoint(), self.expects.next.take());
         self.push_expectation(expr, expected.as_ref());
         let value = self.understood(expr, on_error);
@@ -39,7 +39,11 @@ impl Tracer<'_> {
             if self.trials > 0 {
                 return Err(fault);
             }
-            let (code, operands) = self.traced_operands(expr, &mut |tracer, operand| tracer.expr(operand));
+            let (mut code, operands) = self.traced_operands(expr, &mut |tracer, operand| tracer.expr(operand));
+            if is_base && matches!(&code, syn::Expr::Index(item) if !matches!(*item.index, syn::Expr::Range(_))) {
+                // The element stays where it is.
+                code = syn::parse_quote_spanned!(code.span()=> &#code);
+            }
             self.expects.next = expected;
             self.with_variables(&operands, |tracer| tracer.opaque_expr(&code, fault))
         })

@@ -43,7 +43,7 @@ impl Writer<'_, '_> {
                 format!("if {condition} {then} else {other}")
             }
             None => {
-                let subject = before_brace(self.borrowed_subject(id));
+                let subject = before_brace(self.borrowed_subject(id, patterns));
                 let arms = patterns.iter().zip(&regions);
                 let arms = arms.map(|(pattern, &region)| (self.pattern_of(pattern, region), region)).collect();
                 self.match_text(&subject, arms)

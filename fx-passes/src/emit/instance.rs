@@ -12,8 +12,7 @@ mod operands;
 mod paths;
 mod submodule;
 
-use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::cell::OnceCell;
 
 use fx_front::index::Ty;
 use fx_front::trace::Param;
@@ -52,8 +51,8 @@ struct Walk<'e, 'a> {
     file: String,
     /// The parameters of regions that are listed, which are values of the graph whatever they come from.
     listed: NodeSet,
-    /// What loops carry of which it is being asked whether it is live.
-    asked: RefCell<BTreeSet<NodeId>>,
+    /// What is live, once that was asked.
+    live: OnceCell<NodeSet>,
 }
 
 impl<'e, 'a> Walk<'e, 'a> {
@@ -69,7 +68,7 @@ impl<'e, 'a> Walk<'e, 'a> {
             may_be_deeper: false,
             file: String::new(),
             listed: NodeSet::default(),
-            asked: RefCell::default(),
+            live: OnceCell::new(),
             is_on_host: false,
         };
         walk.writer.prints_all = true;

@@ -1,6 +1,6 @@
 //! What control flow looks at: a value, or a reference to what a `match` takes apart.
 
-use fx_ir::{Arg, HostOp, NodeId, Type};
+use fx_ir::{Arg, HostOp, NodeId, Pattern, Type};
 
 use super::{
     holder::is_number,
@@ -17,8 +17,12 @@ impl Writer<'_, '_> {
     }
 
     /// What a `match` looks at: borrowed, unless it is a number, a tuple of references or a reference already.
-    pub(super) fn borrowed_subject(&self, id: NodeId) -> String {
+    pub(super) fn borrowed_subject(&self, id: NodeId, patterns: &[Pattern]) -> String {
         let subject = self.subject(id);
+        if patterns.iter().any(|pattern| matches!(pattern, Pattern::Some(held) if matches!(**held, Pattern::Slice(_))))
+        {
+            return format!("::fx_runtime::frozen::option_of_slice({})", subject.borrowed());
+        }
         let is_copied = self.is_option_of_reference(id)
             || match self.graph().node(id).args.first() {
                 Some(Arg::Node(of)) => is_number(&self.graph().node(*of).ty),

@@ -2,6 +2,11 @@
 
 use crate::Error;
 
+/// What is in an option of a list, as a slice that a pattern can take apart.
+pub fn option_of_slice<T, L: AsRef<[T]>>(list: &Option<L>) -> Option<&[T]> {
+    list.as_ref().map(AsRef::as_ref)
+}
+
 /// The list, if it has so many elements: what `list.try_into()` asks of it where an array is wanted.
 ///
 /// # Errors

@@ -138,7 +138,7 @@ fn tensor_of(numbers: &[Value]) -> Result<Tensor> {
 
 /// What a tensor holds, as a type of that spelling: a number, or a list of numbers.
 fn contents(tensor: &Tensor, ty: &str) -> Result<Value> {
-    let ty = ty.trim();
+    let ty = ty.trim().trim_start_matches("::std::vec::");
     let element = ty.strip_prefix("Vec").map(|rest| rest.trim_start_matches("::").trim_matches(['<', '>']));
     if element.is_none() && tensor.numel() != 1 {
         return Err(Error::Refused(format!("`{ty}` is one number, and the tensor has the shape {:?}", tensor.size())));

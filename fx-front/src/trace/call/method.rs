@@ -23,7 +23,8 @@ use crate::trace::{
 impl Tracer<'_> {
     pub(in crate::trace) fn method_call(&mut self, call: &syn::ExprMethodCall, errors: OnError) -> Result<Val> {
         let expected = self.expects.next.take();
-        let with_closures = with_closures(call);
+        let with_closures =
+            with_closures(call, &|name| matches!(self.env.read(&name.to_string()), Some(Val::Closure(..))));
         let call = with_closures.as_ref().unwrap_or(call);
         let converted = by_try_from(call, expected.as_ref().map(|expected| self.expected_ty(expected)).as_ref());
         let converted = converted.or_else(|| self.tensor_by_try_from(call, expected.as_ref()));

@@ -1,7 +1,7 @@
 //! Functions that are named where a closure stands: `list.iter().map(Tensor::shallow_clone)` is `map(|item| ..)`.
 
 use quote::format_ident;
-use syn::{Expr, ExprMethodCall, parse_quote_spanned, spanned::Spanned};
+use syn::{Expr, ExprMethodCall, Ident, parse_quote_spanned, spanned::Spanned};
 
 use crate::syntax::element_access::ElementAccess;
 use crate::syntax::iterator_method::{IteratorMethod, Takes};
@@ -11,14 +11,17 @@ fn takes_closure_of_one(method: &syn::Ident) -> bool {
     IteratorMethod::of(method).is_some_and(|method| method.takes() == Takes::Closure) || method == "and_then"
 }
 
-/// The call with closures in place of functions that are named, in it and in the calls that it is made on; `None` where
-/// there are none.
-pub(in crate::trace) fn with_closures(call: &ExprMethodCall) -> Option<ExprMethodCall> {
+/// The call with closures in place of functions that are named, and of variables that hold closures, in it and in the
+/// calls that it is made on; `None` where there are none.
+pub(in crate::trace) fn with_closures(
+    call: &ExprMethodCall,
+    holds_closure: &dyn Fn(&Ident) -> bool,
+) -> Option<ExprMethodCall> {
     let receiver = match &*call.receiver {
-        Expr::MethodCall(inner) => with_closures(inner),
+        Expr::MethodCall(inner) => with_closures(inner, holds_closure),
         _ => None,
     };
-    let closure = named(call);
+    let closure = named(call, holds_closure);
     if receiver.is_none() && closure.is_none() {
         return None;
     }
@@ -33,11 +36,12 @@ pub(in crate::trace) fn with_closures(call: &ExprMethodCall) -> Option<ExprMetho
 }
 
 /// The closure that calls the function which is the call's only argument.
-fn named(call: &ExprMethodCall) -> Option<Expr> {
+fn named(call: &ExprMethodCall, holds_closure: &dyn Fn(&Ident) -> bool) -> Option<Expr> {
     let (Some(Expr::Path(path)), 1) = (call.args.first(), call.args.len()) else { return None };
     let is_function = path.path.segments.len() > 1
         && path.path.segments.last().is_some_and(|last| last.ident.to_string().starts_with(char::is_lowercase));
-    if !(is_function || path.path.is_ident("Some")) || !takes_closure_of_one(&call.method) {
+    let is_called = is_function || path.path.is_ident("Some") || path.path.get_ident().is_some_and(holds_closure);
+    if !is_called || !takes_closure_of_one(&call.method) {
         return None;
     }
     let item = format_ident!("fx_named", span = path.span());

@@ -1,10 +1,11 @@
 //! `zip`: a loop over two lists at once as one over the first, in whose iterations the second is asked for its element.
 
-use proc_macro2::Ident;
+use fx_ir::OpId;
+use proc_macro2::{Ident, Span};
 use quote::format_ident;
 use syn::{Expr, parse_quote_spanned};
 
-use crate::syntax::element_access::ElementAccess;
+use crate::syntax::{element_access::ElementAccess, path_text};
 use crate::trace::desugar::{Surroundings, iterator_chain::is_chain};
 
 /// A loop over two lists at once as one over the first, in whose iterations the second is asked for its element.
@@ -54,6 +55,65 @@ pub(in crate::trace) fn zipped(each: &syn::ExprForLoop, around: &dyn Surrounding
         list => parse_quote_spanned!(span=> (#list).into_iter()),
     };
     Some(parse_quote_spanned!(span=> for (#number, #over_pat) in #over.enumerate() #body))
+}
+
+/// The loop behind `let`s of the lists that are zipped, where they are not variables: `layers.iter().zip(xs.unbind(0))`, and
+/// `std::iter::zip(a, b)`; `None` where all of them are, and for another loop.
+pub(in crate::trace) fn with_named_lists(
+    each: &syn::ExprForLoop,
+    fresh: &mut dyn FnMut(&str, Span) -> Ident,
+) -> Option<syn::Block> {
+    let (mut each, mut lets, span) = (each.clone(), Vec::new(), each.for_token.span);
+    if let Expr::Call(call) = &*each.expr
+        && let (Expr::Path(path), [a, b]) = (&*call.func, &call.args.iter().collect::<Vec<_>>()[..])
+        && ["std::iter::zip", "iter::zip"].contains(&path_text(&path.path).as_str())
+    {
+        let pairs: Expr = parse_quote_spanned!(span=> (#a).into_iter().zip(#b));
+        each.expr = Box::new(pairs);
+        return Some(parse_quote_spanned!(span=> { #each }));
+    }
+    let mut name = |list: &mut Expr| {
+        let name = fresh("list", span);
+        lets.push(parse_quote_spanned!(span=> let #name = #list;));
+        *list = Expr::Path(parse_quote_spanned!(span=> #name));
+    };
+    match &mut *each.expr {
+        Expr::MethodCall(call) if call.method == "zip" => name_zipped(call, &mut name),
+        Expr::MethodCall(call) if call.method == "enumerate" => match &mut *call.receiver {
+            Expr::MethodCall(zip) if zip.method == "zip" => name_zipped(zip, &mut name),
+            _ => {}
+        },
+        _ => {}
+    }
+    let lets: Vec<syn::Stmt> = lets;
+    (!lets.is_empty()).then(|| parse_quote_spanned!(span=> { #(#lets)* #each }))
+}
+
+/// Names both lists, in the order in which they are made, where the one on the right has no name.
+fn name_zipped(zip: &mut syn::ExprMethodCall, name: &mut dyn FnMut(&mut Expr)) {
+    let mut is_unnamed = false;
+    zip.args.clone().iter_mut().for_each(|arg| name_list(arg, &mut |_| is_unnamed = true));
+    if !is_unnamed {
+        return;
+    }
+    name_list(&mut zip.receiver, name);
+    zip.args.iter_mut().for_each(|arg| name_list(arg, name));
+}
+
+/// Names the list that a chain without closures goes over, where it is made there.
+fn name_list(chain: &mut Expr, name: &mut dyn FnMut(&mut Expr)) {
+    match chain {
+        Expr::MethodCall(call) if call.method == "zip" => name_zipped(call, name),
+        Expr::MethodCall(call) if ["iter", "into_iter", "skip", "rev"].iter().any(|one| call.method == one) => {
+            name_list(&mut call.receiver, name);
+        }
+        Expr::Reference(inner) if inner.mutability.is_none() => name_list(&mut inner.expr, name),
+        Expr::Paren(inner) => name_list(&mut inner.expr, name),
+        Expr::MethodCall(call) if OpId::of_method(&call.method.to_string()).is_some() => name(chain),
+        Expr::Array(_) => name(chain),
+        Expr::Macro(mac) if mac.mac.path.is_ident("vec") => name(chain),
+        _ => {}
+    }
 }
 
 /// The body where each list, of those that are zipped on the right, has an element at the number.

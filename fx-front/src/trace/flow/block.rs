@@ -15,6 +15,7 @@ use crate::trace::{
     Env, Result, Tracer, Ty, Val,
     asked::propagating,
     desugar::{
+        borrowed_part::without_borrow,
         labels::without_return,
         lazy_variable::without_lazy,
         let_else::as_branch,
@@ -85,6 +86,7 @@ impl Tracer<'_> {
                 if let Some(stmts) = without_range(local, rest)
                     .or_else(|| without_lazy(local, rest))
                     .or_else(|| without_result_name(local, rest))
+                    .or_else(|| self.without_borrowed_part(local, rest))
                 {
                     self.expects.next = expected;
                     return self.statements(&stmts, tail);
@@ -116,6 +118,12 @@ impl Tracer<'_> {
             }
         }
         Ok(last)
+    }
+
+    /// The statements behind a `let` that borrows a part of a variable of the function's own.
+    fn without_borrowed_part(&self, local: &syn::Local, rest: &[syn::Stmt]) -> Option<Vec<syn::Stmt>> {
+        let (root, rest) = without_borrow(local, rest)?;
+        matches!(self.env.read(&root), Some(Val::Tuple(_) | Val::Fields(..) | Val::MutRef(..))).then_some(rest)
     }
 
     /// A `let` with a `?` on an option as the test that it is.

@@ -16,7 +16,7 @@ use crate::trace::{
         labels::without_label,
         let_chains::has_let,
         list_parts::{over_option, parts},
-        zip::zipped,
+        zip::{with_named_lists, zipped},
     },
     env::Env,
     flow::{
@@ -46,6 +46,9 @@ impl Tracer<'_> {
         }
         if let Some(value) = self.over_iterator(each, &mut |tracer, each| tracer.for_loop(each)) {
             return value;
+        }
+        if let Some(block) = with_named_lists(each, &mut |what, span| self.fresh_name(what, span)) {
+            return self.block(&block, false);
         }
         if let Some(pairs) = zipped(each, self) {
             return self.for_loop(&pairs);

@@ -69,6 +69,7 @@ impl Walk<'_, '_> {
             params.push(format!("{name}: {base:?} {:?}", self.writer.graph().node(param).ty.to_string()));
             self.writer.set(param, Value::owned(name));
             self.listed.insert(param);
+            self.live.take();
         }
         let owner = self.writer.read(id).text;
         self.writer.line(match params.as_slice() {

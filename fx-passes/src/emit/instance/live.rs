@@ -1,24 +1,40 @@
 //! What the live model knows before any input is there.
 
-use fx_ir::{Binding, HostOp, NodeId, Op};
+use fx_ir::{Binding, HostOp, NodeId, NodeSet, Op};
 
 use super::Walk;
 
 impl Walk<'_, '_> {
     /// Returns whether the value is there before any input is. Tensors are recorded even then, as torch.fx has them.
     pub(super) fn is_live(&self, id: NodeId) -> bool {
-        if self.listed.contains(id) {
-            return false;
+        self.live.get_or_init(|| self.all_live()).contains(id)
+    }
+
+    /// The greatest fixed point: what a loop carries is live where that is so in every iteration.
+    fn all_live(&self) -> NodeSet {
+        let graph = self.writer.graph();
+        let params = graph.live_regions().into_iter().flat_map(|region| graph.region(region).params.clone());
+        let mut live: NodeSet = params.chain(graph.nodes()).collect();
+        loop {
+            let (kept, dead): (Vec<NodeId>, Vec<NodeId>) = live.iter().partition(|&id| self.stays_live(id, &live));
+            if dead.is_empty() {
+                return live;
+            }
+            live = kept.into_iter().collect();
         }
-        if !self.is_carried_live(id) {
+    }
+
+    /// Returns whether the value is live where these are.
+    fn stays_live(&self, id: NodeId, live: &NodeSet) -> bool {
+        if self.listed.contains(id) || self.next_of(id).is_some_and(|next| !live.contains(next)) {
             return false;
         }
         let node = self.writer.graph().node(id);
         if let (Op::GetAttr(_), Some(base)) = (&node.op, node.input(0)) {
             // What a call writes to is a field of the live model all the same.
-            return self.is_live(base);
+            return live.contains(base);
         }
-        if self.is_part_of_live(id) {
+        if self.is_part_of_live(id, live) {
             return true;
         }
         if node.op.host() == Some(&HostOp::Vec) && node.args.is_empty() {
@@ -29,20 +45,10 @@ impl Walk<'_, '_> {
         let made_by_op = matches!(node.op, Op::Call(_) | Op::CallModule(_));
         let inside = node.regions.iter().flat_map(|&region| &self.writer.graph().region(region).nodes);
         let all_inside = inside.copied().all(|inner| match &self.writer.graph().node(inner) {
-            end if end.op == Op::Yield => !is_choice(&node.op) || end.inputs().all(|given| self.is_live(given)),
-            _ => self.is_live(inner),
+            end if end.op == Op::Yield => !is_choice(&node.op) || end.inputs().all(|given| live.contains(given)),
+            _ => live.contains(inner),
         });
-        early && !made_by_op && all_inside && node.inputs().all(|input| self.is_live(input))
-    }
-
-    /// Returns whether what a loop carries stays a live value in every iteration; anything else is taken for one here.
-    fn is_carried_live(&self, id: NodeId) -> bool {
-        let next = self.next_of(id).filter(|&next| next != id && self.asked.borrow_mut().insert(id));
-        next.is_none_or(|next| {
-            let is_live = self.is_live(next);
-            self.asked.borrow_mut().remove(&id);
-            is_live
-        })
+        early && !made_by_op && all_inside && node.inputs().all(|input| live.contains(input))
     }
 
     /// What the next iteration gets for what a loop carries; `None` of anything else.
@@ -57,7 +63,7 @@ impl Walk<'_, '_> {
     }
 
     /// Returns whether a loop or a `match` binds it to a part of a live value, which a call may write to.
-    fn is_part_of_live(&self, id: NodeId) -> bool {
+    fn is_part_of_live(&self, id: NodeId, live: &NodeSet) -> bool {
         let graph = self.writer.graph();
         let Some((region, owner)) = graph.scope_of(id).and_then(|region| Some((region, graph.owner_of(region)?)))
         else {
@@ -65,7 +71,7 @@ impl Walk<'_, '_> {
         };
         let (node, params) = (graph.node(owner), &graph.region(region).params);
         params[..bound_by(&node.op, params.len(), node.args.len())].contains(&id)
-            && node.input(0).is_some_and(|subject| self.is_live(subject))
+            && node.input(0).is_some_and(|subject| live.contains(subject))
     }
 }
 

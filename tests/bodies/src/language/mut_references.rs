@@ -437,7 +437,7 @@ mod tests {
     use super::*;
     use crate::check::{agree, randn, understood};
 
-    understood!(Second: 0 of 5);
+    understood!(Second: 3 of 3);
     understood!(Rounds: 0 of 11);
     understood!(PutBack: 3 of 7);
     understood!(ToldLate: 1 of 8);

@@ -333,7 +333,7 @@ mod tests {
     not_interpreted!(Net: "got neg");
 
     understood!(Patterns: 0 of 3);
-    understood!(Swapped: 4 of 19);
+    understood!(Swapped: 4 of 14);
 
     fn linear(p: nn::Path) -> nn::Linear {
         nn::linear(p, 4, 4, Default::default())

@@ -93,7 +93,7 @@ mod tests {
     use crate::check::{agree, randn, understood};
     use fx_runtime::Kind;
 
-    understood!(Lists: 0 of 14);
+    understood!(Lists: 4 of 4);
 
     fn linear(p: nn::Path) -> nn::Linear {
         nn::linear(p, 4, 4, Default::default())

@@ -3,11 +3,13 @@
 pub mod calls;
 pub mod capturing_closures;
 pub mod chains_of_helpers;
+pub mod chosen_closures;
 pub mod closures_in_constructors;
 pub mod counted;
 pub mod dispatch;
 pub mod kinds;
 pub mod known_options;
+pub mod late_layers;
 pub mod maps;
 pub mod modes;
 pub mod nested_chains;
