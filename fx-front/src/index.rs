@@ -4,7 +4,8 @@
 //! keeps the full path that the `use` lines give it (`tch::Tensor`).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::rc::Rc;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use fx_ir::Arg;
 use proc_macro2::Span;
@@ -62,7 +63,7 @@ pub struct Index {
     /// The associated constants of impls.
     pub associated_constants: Vec<AssociatedConstant>,
     /// The crates that it depends on by path, by the names by which its code calls them: only what they declare is asked.
-    pub externs: BTreeMap<String, Arc<Index>>,
+    pub externs: BTreeMap<String, Rc<Index>>,
     /// The files read, relative to the crate's root.
     pub files: Vec<String>,
     /// The crate's own macros that may return from the function that calls them.

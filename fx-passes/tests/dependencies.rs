@@ -37,7 +37,7 @@ pub fn split(xs: &tch::Tensor, heads: i64) -> (tch::Tensor, i64) {
 }
 "#;
 
-const NET: &str = r#"use fx_runtime::{Module, Tensor, nn, traceable};
+const NET: &str = r"use fx_runtime::{Module, Tensor, nn, traceable};
 use blocks::{Activation, attention::Attention};
 
 #[derive(Debug, Module)]
@@ -53,7 +53,7 @@ impl Net {
         ys.sin() * (Attention::width(2) + 1)
     }
 }
-"#;
+";
 
 fn write(root: &Path, name: &str, text: &str) {
     let path = root.join(name);
@@ -80,7 +80,8 @@ fn workspace(dependency: &str) -> tempfile::TempDir {
 fn understood(dependency: &str) -> (usize, usize, usize) {
     let root = workspace(dependency);
     let all = Build::new().report(&root.path().join("net"));
-    let [net] = all.as_slice() else { panic!("{all:?}") };
+    assert_eq!(all.len(), 1, "{all:?}");
+    let net = &all[0];
     (net.known, net.known + net.carried, net.opaque.len())
 }
 

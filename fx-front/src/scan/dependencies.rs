@@ -4,7 +4,7 @@ use std::{
     collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
-    sync::Arc,
+    rc::Rc,
 };
 
 use toml::{Table, Value};
@@ -18,16 +18,16 @@ const SECTIONS: [&str; 2] = ["dependencies", "dev-dependencies"];
 
 /// The libraries that the package in the folder `root` depends on by path, and its own, which its programs use, by the
 /// names by which code calls them. Only those are read that have tensors: that depend on tch or on fx-runtime themselves.
-pub fn dependencies(root: &Path) -> BTreeMap<String, Arc<Index>> {
+pub fn dependencies(root: &Path) -> BTreeMap<String, Rc<Index>> {
     let manifest = manifest(root);
     let entries = SECTIONS.into_iter().filter_map(|section| table(&manifest, section)).flatten();
-    let mut all: BTreeMap<String, Arc<Index>> = entries.filter_map(|(key, value)| named(root, key, value)).collect();
+    let mut all: BTreeMap<String, Rc<Index>> = entries.filter_map(|(key, value)| named(root, key, value)).collect();
     all.extend(library(root, Path::new(""), None));
     all
 }
 
 /// The library that an entry of the manifest in the folder `root` names by its path, or by that of the workspace.
-fn named(root: &Path, key: &str, entry: &Value) -> Option<(String, Arc<Index>)> {
+fn named(root: &Path, key: &str, entry: &Value) -> Option<(String, Rc<Index>)> {
     let entry = entry.as_table()?;
     let folder = match entry.get("workspace").and_then(Value::as_bool) {
         Some(true) => of_workspace(root, key)?,
@@ -38,7 +38,7 @@ fn named(root: &Path, key: &str, entry: &Value) -> Option<(String, Arc<Index>)> 
 }
 
 /// The library of the package in the folder, which is relative to `root`, by that name or its own.
-fn library(root: &Path, folder: &Path, name: Option<&str>) -> Option<(String, Arc<Index>)> {
+fn library(root: &Path, folder: &Path, name: Option<&str>) -> Option<(String, Rc<Index>)> {
     let place = root.join(folder);
     let manifest = manifest(&place);
     let text = |of: &str, key: &str| table(&manifest, of).and_then(|of| of.get(key)).and_then(Value::as_str);
@@ -62,7 +62,7 @@ fn library(root: &Path, folder: &Path, name: Option<&str>) -> Option<(String, Ar
     for file in &mut scan.index.files {
         *file = folder.join(&*file).to_string_lossy().replace('\\', "/");
     }
-    Some((name.replace('-', "_"), Arc::new(scan.index)))
+    Some((name.replace('-', "_"), Rc::new(scan.index)))
 }
 
 /// The folder of a dependency whose path the workspace says.

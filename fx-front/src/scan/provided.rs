@@ -16,10 +16,7 @@ pub(super) struct Implemented {
 impl Scan<'_> {
     /// The trait of the crate that the name means in the module, and the module of the trait.
     fn trait_of(&self, module: &str, name: &str) -> Option<&(String, syn::ItemTrait)> {
-        let (home, name) = match self.index.resolve(module, name) {
-            Resolved::Item(home, name, Name::Other) => (home, name),
-            _ => return None,
-        };
+        let Resolved::Item(home, name, Name::Other) = self.index.resolve(module, name) else { return None };
         self.defaults.iter().find(|(at, item)| *at == home && item.ident == name)
     }
 

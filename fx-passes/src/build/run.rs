@@ -4,7 +4,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Write as _,
     path::Path,
-    sync::Arc,
+    rc::Rc,
 };
 
 use fx_front::{
@@ -29,7 +29,7 @@ use crate::{
 pub(super) struct Run {
     pub(super) items: Items,
     /// The crates whose signatures are known beside the package's own.
-    pub(super) externs: BTreeMap<String, Arc<Index>>,
+    pub(super) externs: BTreeMap<String, Rc<Index>>,
     pub(super) seen: Vec<(String, fx_ir::Place)>,
     pub(super) report: String,
     /// The lines for Cargo.
@@ -52,7 +52,7 @@ impl Run {
         let folders = FOLDERS.into_iter().filter(|folder| root.join(folder).is_dir());
         directives.extend(folders.map(|folder| format!("cargo::rerun-if-changed={folder}")));
         let externs = scan::dependencies(root);
-        let mut run = Run { directives, externs, ..Run::default() };
+        let mut run = Run { externs, directives, ..Run::default() };
         let files: Vec<String> = run.externs.values().flat_map(|krate| krate.files.clone()).collect();
         run.watch(&files);
         run

@@ -19,7 +19,9 @@ pub(in crate::trace) fn without_borrow(local: &syn::Local, rest: &[Stmt]) -> Opt
     let mut rest = rest.to_vec();
     for (name, part) in parts {
         let mut put = Put { name: &name, root: &root, part: &part, is_other: false };
-        rest.iter_mut().for_each(|stmt| put.visit_stmt_mut(stmt));
+        for stmt in &mut rest {
+            put.visit_stmt_mut(stmt);
+        }
         if put.is_other {
             return None;
         }

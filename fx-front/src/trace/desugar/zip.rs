@@ -69,7 +69,7 @@ pub(in crate::trace) fn with_named_lists(
         && ["std::iter::zip", "iter::zip"].contains(&path_text(&path.path).as_str())
     {
         let pairs: Expr = parse_quote_spanned!(span=> (#a).into_iter().zip(#b));
-        each.expr = Box::new(pairs);
+        *each.expr = pairs;
         return Some(parse_quote_spanned!(span=> { #each }));
     }
     let mut name = |list: &mut Expr| {

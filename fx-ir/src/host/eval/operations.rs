@@ -224,7 +224,6 @@ impl<M: Machine> Evaluator<'_, M> {
                 let elements = self.elements_of(&args[0])?;
                 elements.into_iter().map(|value| self.second(value)).collect::<Result<_, _>>().map(Value::List)
             }
-            HostOp::Sum(ty) if ty.rsplit("::").next() == Some("Tensor") => self.sum_of_tensors(&args[0]),
             HostOp::Sum(ty) => self.folded(&args[0], "+", Value::Int(0, super::IntType::Untyped), ty),
             HostOp::Product(ty) => self.folded(&args[0], "*", Value::Int(1, super::IntType::Untyped), ty),
             HostOp::Extremum(which) => {
@@ -269,30 +268,6 @@ impl<M: Machine> Evaluator<'_, M> {
             total = number::binary(sign, &total, &item)?;
         }
         Ok(total)
-    }
-
-    /// What tch makes of them: one after the other added to the first, and the number zero where there are none.
-    fn sum_of_tensors(&mut self, list: &Arg) -> Evaluated<M> {
-        let mut total: Option<M::Tensor> = None;
-        for item in self.elements_of(list)? {
-            let sum = match total {
-                Some(sum) => self.machine.tensor_method("add", &sum, &[item]).map_err(EvalError::Machine)?,
-                None => item,
-            };
-            let Value::Tensor(sum) = sum else {
-                return Err(EvalError::Operands("cannot add what is no tensor".to_owned()));
-            };
-            total = Some(sum);
-        }
-        match total {
-            Some(sum) => Ok(Value::Tensor(sum)),
-            None => {
-                let zero = [Value::Float(0.0, super::FloatType::F32)];
-                let zero = self.machine.tensor_of(&zero).map_err(EvalError::Machine)?;
-                let no_sizes = [Value::List(Vec::new())];
-                self.machine.tensor_method("reshape", &zero, &no_sizes).map_err(EvalError::Machine)
-            }
-        }
     }
 
     /// The elements of a list, or the numbers of a range.
