@@ -4,7 +4,6 @@
 //! keeps the full path that the `use` lines give it (`tch::Tensor`).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use fx_ir::Arg;
@@ -62,8 +61,8 @@ pub struct Index {
     pub associated: Vec<AssociatedType>,
     /// The associated constants of impls.
     pub associated_constants: Vec<AssociatedConstant>,
-    /// The crates that it depends on by path, by the names by which its code calls them: only what they declare is asked.
-    pub externs: BTreeMap<String, Rc<Index>>,
+    /// The crates that its code may call, as far as their sources are known: only what they declare is asked.
+    pub externs: crate::scan::Externs,
     /// The files read, relative to the crate's root.
     pub files: Vec<String>,
     /// The crate's own macros that may return from the function that calls them.

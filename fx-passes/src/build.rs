@@ -194,6 +194,7 @@ impl Build {
         for (item, generated) in items.iter().zip(generated) {
             run.store(out, &item.file, generated.map(|generated| (!broken).then_some(generated)));
         }
+        scan::add_library(&mut run.externs, root, entry, index);
     }
 
     /// Trace and pipeline: the graphs of one item.

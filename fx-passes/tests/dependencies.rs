@@ -115,3 +115,13 @@ fn their_sources_are_watched() {
     let lines = Build::new().generate(&root.path().join("net"), out.path());
     assert!(lines.iter().any(|line| line == "cargo::rerun-if-changed=../layers/src/lib.rs"), "{lines:?}");
 }
+
+#[test]
+fn programs_know_the_library_of_their_package() {
+    let root = workspace("tch = \"0.24\"");
+    let net = root.path().join("net");
+    write(&net, "src/lib.rs", LAYERS);
+    write(&net, "src/main.rs", &NET.replace("blocks", "net"));
+    let all = Build::new().report(&net);
+    assert_eq!((all.len(), all[0].known, all[0].opaque.len()), (1, 6, 4), "{all:?}");
+}

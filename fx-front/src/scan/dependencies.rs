@@ -16,14 +16,27 @@ use crate::index::Index;
 /// The tables of a manifest that name what a package's code may use.
 const SECTIONS: [&str; 2] = ["dependencies", "dev-dependencies"];
 
-/// The libraries that the package in the folder `root` depends on by path, and its own, which its programs use, by the
-/// names by which code calls them. Only those are read that have tensors: that depend on tch or on fx-runtime themselves.
-pub fn dependencies(root: &Path) -> BTreeMap<String, Rc<Index>> {
+/// The root of a package's library.
+const LIBRARY: &str = "src/lib.rs";
+
+/// What libraries declare, by the names by which code calls them.
+pub type Externs = BTreeMap<String, Rc<Index>>;
+
+/// The libraries that the package in the folder `root` depends on by path. Only those are read that have tensors: that
+/// depend on tch or on fx-runtime themselves.
+pub fn dependencies(root: &Path) -> Externs {
     let manifest = manifest(root);
     let entries = SECTIONS.into_iter().filter_map(|section| table(&manifest, section)).flatten();
-    let mut all: BTreeMap<String, Rc<Index>> = entries.filter_map(|(key, value)| named(root, key, value)).collect();
-    all.extend(library(root, Path::new(""), None));
-    all
+    entries.filter_map(|(key, value)| named(root, key, value)).collect()
+}
+
+/// Puts the package's own library among the others, once its root has been read: its programs, examples and tests use it.
+pub fn add_library(externs: &mut Externs, root: &Path, entry: &Path, index: Index) {
+    let manifest = manifest(root);
+    let name = |of: &str| table(&manifest, of).and_then(|of| of.get("name")).and_then(Value::as_str);
+    if let Some(name) = name("lib").or_else(|| name("package")).filter(|_| entry == Path::new(LIBRARY)) {
+        externs.insert(name.replace('-', "_"), Rc::new(index));
+    }
 }
 
 /// The library that an entry of the manifest in the folder `root` names by its path, or by that of the workspace.
@@ -33,13 +46,7 @@ fn named(root: &Path, key: &str, entry: &Value) -> Option<(String, Rc<Index>)> {
         Some(true) => of_workspace(root, key)?,
         _ => PathBuf::from(path_of(entry)?),
     };
-    // A name that the entry itself gives goes before that of the library.
-    library(root, &folder, entry.contains_key("package").then_some(key))
-}
-
-/// The library of the package in the folder, which is relative to `root`, by that name or its own.
-fn library(root: &Path, folder: &Path, name: Option<&str>) -> Option<(String, Rc<Index>)> {
-    let place = root.join(folder);
+    let place = root.join(&folder);
     let manifest = manifest(&place);
     let text = |of: &str, key: &str| table(&manifest, of).and_then(|of| of.get(key)).and_then(Value::as_str);
     let package = text("package", "name")?;
@@ -48,8 +55,9 @@ fn library(root: &Path, folder: &Path, name: Option<&str>) -> Option<(String, Rc
     if ["tch", "fx-runtime"].contains(&package) || !["tch", "fx-runtime"].into_iter().any(has) {
         return None;
     }
-    let name = name.or_else(|| text("lib", "name")).unwrap_or(package);
-    let file = place.join(text("lib", "path").unwrap_or("src/lib.rs"));
+    // A name that the entry itself gives goes before that of the library.
+    let name = if entry.contains_key("package") { key } else { text("lib", "name").unwrap_or(package) };
+    let file = place.join(text("lib", "path").unwrap_or(LIBRARY));
     let mut scan = Scan {
         root: &place,
         index: Index::default(),

@@ -149,10 +149,10 @@ impl Build {
     /// ```
     pub fn report(&self, root: &Path) -> Vec<Coverage> {
         let mut all: Vec<Coverage> = Vec::new();
-        let externs = scan::dependencies(root);
+        let mut externs = scan::dependencies(root);
         for entry in scan::roots(root) {
             let diags = Diagnostics::new();
-            let mut index = scan::krate(root, &[entry], &diags);
+            let mut index = scan::krate(root, std::slice::from_ref(&entry), &diags);
             index.externs.clone_from(&externs);
             for content in (0..index.fns.len()).filter_map(|at| content(&index, at)) {
                 for one in of_content(&index, content, &diags) {
@@ -161,6 +161,7 @@ impl Build {
                     }
                 }
             }
+            scan::add_library(&mut externs, root, &entry, index);
         }
         all
     }

@@ -1,17 +1,11 @@
 //! One run of a build, which gathers and writes files, directives to Cargo and the report.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt::Write as _,
-    path::Path,
-    rc::Rc,
-};
+use std::{collections::BTreeSet, fmt::Write as _, path::Path};
 
 use fx_front::{
     diag::{Diagnostic, Severity},
     handoff::{self, Items},
-    index::Index,
-    scan::{self, FOLDERS},
+    scan::{self, Externs, FOLDERS},
 };
 
 use super::{
@@ -29,7 +23,7 @@ use crate::{
 pub(super) struct Run {
     pub(super) items: Items,
     /// The crates whose signatures are known beside the package's own.
-    pub(super) externs: BTreeMap<String, Rc<Index>>,
+    pub(super) externs: Externs,
     pub(super) seen: Vec<(String, fx_ir::Place)>,
     pub(super) report: String,
     /// The lines for Cargo.

@@ -91,7 +91,8 @@ impl Tracer<'_> {
         let locks = self.capture_receiver(expr, &capture, &mut scope, &mut args)?;
         holds |= locks;
         self.refuse_locked(locks, &capture.places, &writes, span)?;
-        let written: Vec<String> = writes.into_iter().filter(|name| capture.variables.contains(name)).collect();
+        let is_handed_back = |name: &String| capture.variables.contains(name) && !self.moves_away(expr, name);
+        let written: Vec<String> = writes.into_iter().filter(is_handed_back).collect();
         // At the end of a block it would be read as a statement, and what is behind it as another.
         let code = if begins_with_block(expr) { format!("({code})") } else { code };
         let is_handed_on = is_shared && written.is_empty();

@@ -8,6 +8,7 @@ use syn::visit_mut::VisitMut;
 
 use crate::syntax::targets::{each_assigned, is_destructuring};
 use crate::syntax::{bound_names, comma_operands, is_compound, names_of};
+use crate::trace::{Tracer, Ty, Val};
 
 /// The code with a second handle where it moves one of these tensors, which it has to hand back when it is done: variables
 /// by their names, parts of tuples by the variable's name and their positions (`x.0`).
@@ -67,6 +68,99 @@ impl<'ast> Visit<'ast> for Parts<'_> {
             other => syn::visit::visit_expr(self, other),
         }
     }
+}
+
+impl Tracer<'_> {
+    /// Whether the code moves the struct in the variable and leaves none there: behind the code nobody reads the variable.
+    pub(in crate::trace) fn moves_away(&self, expr: &syn::Expr, name: &str) -> bool {
+        let Some(ty @ Ty::Struct(_)) = self.env.read(name).map(Val::ty) else { return false };
+        !bound_names(expr).contains(name)
+            && is_moved_away(expr, name, &|call| {
+                let method = self.index.method(&ty, &call.method.to_string());
+                let receiver = method.and_then(|id| self.index.fns[id].sig.receiver());
+                receiver.is_some_and(|receiver| receiver.reference.is_none())
+            })
+    }
+}
+
+/// Whether the code moves the whole of what the variable holds and gives it no other value. `takes_self` says of a method that
+/// it takes what it is called on by value.
+fn is_moved_away(expr: &syn::Expr, name: &str, takes_self: &dyn Fn(&syn::ExprMethodCall) -> bool) -> bool {
+    let mut moves = Moves { name, takes_self, found: false, is_given: false };
+    moves.visit_expr(expr);
+    moves.found && !moves.is_given
+}
+
+struct Moves<'m> {
+    name: &'m str,
+    takes_self: &'m dyn Fn(&syn::ExprMethodCall) -> bool,
+    found: bool,
+    /// Whether it is given another value.
+    is_given: bool,
+}
+
+impl Moves<'_> {
+    fn is_it(&self, expr: &syn::Expr) -> bool {
+        matches!(expr, syn::Expr::Path(path) if path.path.is_ident(self.name))
+    }
+
+    /// What is looked at or written where it is.
+    fn place(&mut self, expr: &syn::Expr) {
+        if !self.is_it(expr) {
+            self.visit_expr(expr);
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for Moves<'_> {
+    fn visit_expr(&mut self, expr: &'ast syn::Expr) {
+        match expr {
+            one if self.is_it(one) => self.found = true,
+            syn::Expr::MethodCall(call) => {
+                if (self.takes_self)(call) {
+                    self.visit_expr(&call.receiver);
+                } else {
+                    self.place(&call.receiver);
+                }
+                call.args.iter().for_each(|arg| self.visit_expr(arg));
+            }
+            syn::Expr::Reference(borrowed) => self.place(&borrowed.expr),
+            syn::Expr::Field(field) => self.place(&field.base),
+            syn::Expr::Index(item) => {
+                self.place(&item.expr);
+                self.visit_expr(&item.index);
+            }
+            syn::Expr::Unary(unary) => self.place(&unary.expr),
+            syn::Expr::Binary(binary) if is_compound(&binary.op) => {
+                self.place(&binary.left);
+                self.visit_expr(&binary.right);
+            }
+            syn::Expr::Match(choice) => {
+                self.place(&choice.expr);
+                choice.arms.iter().for_each(|arm| self.visit_arm(arm));
+            }
+            syn::Expr::Let(test) => self.place(&test.expr),
+            syn::Expr::Assign(assign) => {
+                each_assigned(&assign.left, &mut |target| {
+                    self.is_given |= self.is_it(target);
+                    self.place(target);
+                });
+                self.visit_expr(&assign.right);
+            }
+            syn::Expr::Closure(_) => {}
+            other => syn::visit::visit_expr(self, other),
+        }
+    }
+
+    fn visit_local(&mut self, local: &'ast syn::Local) {
+        let is_whole = matches!(&local.pat, syn::Pat::Ident(_) | syn::Pat::Type(_));
+        match &local.init {
+            Some(init) if !is_whole && self.is_it(&init.expr) => {}
+            _ => syn::visit::visit_local(self, local),
+        }
+    }
+
+    fn visit_macro(&mut self, _: &'ast syn::Macro) {}
 }
 
 struct Handles(BTreeSet<String>);
