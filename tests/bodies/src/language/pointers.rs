@@ -90,7 +90,7 @@ impl Chosen {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{agree, not_interpreted, randn, understood};
+    use crate::check::{agree, not_interpreted, randn};
     use fx_runtime::Kind;
 
     not_interpreted!(Lists: "two numbers of one type");
