@@ -40,6 +40,8 @@ pub(in crate::trace) struct Tracer<'a> {
     pub(in crate::trace) types_only: bool,
     /// How many operands of opaque code are being traced, each of which is given up where it is not understood whole.
     pub(in crate::trace) trials: u32,
+    /// What the call that is next inlined puts in for constant parameters.
+    pub(in crate::trace) constants: Vec<(String, Val)>,
     /// Whether what is being traced is gathered into a `Vec`, where a `let` says it.
     pub(in crate::trace) expects_vec: Option<bool>,
     /// The types that the code around an expression says it has.
@@ -150,6 +152,7 @@ impl<'a> Tracer<'a> {
             unwritten: Unwritten::ByParts { is_used: false },
             is_whole: false,
             trials: 0,
+            constants: Vec::new(),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::index::{Function, Ty};
 use crate::syntax::written_types::{names_trait, typed_params};
-use crate::trace::{Result, Tracer, unsupported};
+use crate::trace::{Result, Tracer, Val, unsupported};
 
 /// Traits by which a value becomes one of another type, which generated code would have to name.
 const CONVERSIONS: [&str; 7] = ["Into", "From", "TryInto", "TryFrom", "Default", "FromStr", "AsRef"];
@@ -15,6 +15,34 @@ impl Tracer<'_> {
             Some(piece) => unsupported(piece.diagnostic.span, piece.reason.clone()),
             None => Ok(()),
         }
+    }
+
+    /// The constant parameters of the function with what the call puts in for them: `twice::<2>(&xs)`.
+    pub(in crate::trace) fn constant_arguments(&mut self, callee: &Function, called: &syn::Expr) -> Vec<(String, Val)> {
+        let syn::Expr::Path(path) = called else { return Vec::new() };
+        let Some(syn::PathArguments::AngleBracketed(list)) = path.path.segments.last().map(|last| &last.arguments)
+        else {
+            return Vec::new();
+        };
+        let is_lifetime = |one: &&syn::GenericArgument| matches!(one, syn::GenericArgument::Lifetime(_));
+        let params = callee.sig.generics.params.iter().filter(|param| !matches!(param, syn::GenericParam::Lifetime(_)));
+        let mut constants = Vec::new();
+        for (param, given) in params.zip(list.args.iter().filter(|one| !is_lifetime(one))) {
+            let syn::GenericParam::Const(param) = param else { continue };
+            let value = match given {
+                syn::GenericArgument::Const(value) => self.expr(value).ok(),
+                // A constant parameter of the caller's, or a constant.
+                syn::GenericArgument::Type(syn::Type::Path(name)) => self
+                    .expr(&syn::Expr::Path(syn::ExprPath { attrs: Vec::new(), qself: None, path: name.path.clone() }))
+                    .ok(),
+                _ => None,
+            };
+            let ty = self.index.ty(&callee.module, None, &param.ty);
+            if let Some(Val::Lit(value, _)) = value {
+                constants.push((param.ident.to_string(), Val::Lit(value, ty)));
+            }
+        }
+        constants
     }
 
     /// Whether the function is one of a type with constant parameters, for which something is put in.

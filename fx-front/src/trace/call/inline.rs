@@ -75,6 +75,7 @@ impl Tracer<'_> {
         span: Span,
     ) -> Result<Val> {
         let callee = &self.index.fns[function];
+        let constants = std::mem::take(&mut self.constants);
         let is_lent = matches!(receiver, Some(Val::MutRef(..) | Val::Place(_)));
         if callee.writes_self() && !is_lent && (callee.fx.leaf.is_present() || !self.may_write_to(receiver.as_ref())) {
             return unsupported(span, format!("`{}` takes `&mut self`", callee.sig.ident));
@@ -94,6 +95,9 @@ impl Tracer<'_> {
         let handed = (receiver.clone(), args.iter().cloned().map(handed_to_call).collect::<Vec<Val>>());
         let borrowed = lent_to(&callee.sig, receiver.as_ref(), &args);
         self.enter(Env::new());
+        for (name, value) in &constants {
+            self.env.declare(name, value.clone());
+        }
         if let Some(own) = receiver.as_ref().filter(|own| is_lent || has_own(&callee.sig) && self.is_apart(own)) {
             self.env.declare("self", own.clone());
         }

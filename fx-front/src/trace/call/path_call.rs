@@ -262,6 +262,7 @@ impl Tracer<'_> {
         let callee = &self.index.fns[id];
         let mut args = call.args.iter().map(|arg| self.handed_on(arg)).collect::<Result<Vec<Val>>>()?;
         let receiver = if callee.sig.receiver().is_some() && !args.is_empty() { Some(args.remove(0)) } else { None };
+        self.constants = self.constant_arguments(callee, &call.func);
         self.inline_with(id, receiver, args, errors, call.span())
     }
 

@@ -20,7 +20,7 @@ pub(in crate::trace) fn without_guard(choice: &syn::ExprMatch) -> Option<syn::Ex
     let hidden = names_of(&guarded.pat);
     let sees = |arm: &syn::Arm, name: &String| {
         let name = syn::Ident::new(name.trim_start_matches("r#"), choice.match_token.span);
-        !names_of(&arm.pat).contains(&name.to_string()) && mentions(arm, &name)
+        !names_of(&arm.pat).contains(&name.to_string()) && mentions(arm, &name) && !begins_with_own(arm, &name)
     };
     if others.iter().any(|arm| hidden.iter().any(|name| sees(arm, name))) {
         return None;
@@ -43,6 +43,15 @@ pub(in crate::trace) fn without_guard(choice: &syn::ExprMatch) -> Option<syn::Ex
         arms.truncate(at + 1);
     }
     Some(syn::ExprMatch { expr: syn::parse_quote_spanned!(choice.match_token.span=> #subject), arms, ..choice.clone() })
+}
+
+/// Whether the arm begins with a `let` of a variable of that name, made of other values.
+fn begins_with_own(arm: &syn::Arm, name: &syn::Ident) -> bool {
+    let syn::Expr::Block(body) = &*arm.body else { return false };
+    let Some(syn::Stmt::Local(first)) = body.block.stmts.first() else { return false };
+    let is_of_others = first.init.as_ref().is_some_and(|init| init.diverge.is_none() && !mentions(&init.expr, name));
+    let is_guarded = arm.guard.as_ref().is_some_and(|(_, guard)| mentions(guard, name));
+    is_of_others && !is_guarded && !mentions(&arm.pat, name) && names_of(&first.pat).contains(&name.to_string())
 }
 
 /// `n @ 1..=3 => a` as `1..=3 => { let n = the value; a }`; `None` where no arm is so.

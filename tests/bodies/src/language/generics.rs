@@ -110,9 +110,7 @@ impl Aliases {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{agree, randn, understood};
-
-    understood!(Aliases: 3 of 6);
+    use crate::check::{agree, randn};
 
     fn linear(p: &nn::Path) -> nn::Linear {
         nn::linear(p / "fc", 4, 4, Default::default())
