@@ -45,6 +45,9 @@ impl Tracer<'_> {
             return self.on_value(receiver, call, errors);
         }
         let receiver = self.tensor_receiver(&receiver, call)?.unwrap_or(receiver);
+        if let Some(from) = self.own_conversion(&receiver, call, expected.as_ref()) {
+            return self.inline(from, None, vec![receiver], call.span());
+        }
         match receiver.ty() {
             Ty::Tensor if name == "into" && self.expects_tensor_option(expected.as_ref()) => {
                 return Ok(Val::Some(Box::new(receiver)));

@@ -3,7 +3,33 @@
 use fx_ir::scalar;
 use syn::{Expr, parse_quote_spanned, spanned::Spanned};
 
-use crate::trace::{Ty, Val, tensor::operator};
+use crate::syntax::written_types::typed_params;
+use crate::trace::{Tracer, Ty, Val, tensor::operator, types::expectation::Expectation};
+
+impl Tracer<'_> {
+    /// The `From` of the crate's own that `value.into()` calls, of a struct that the code around it asks for.
+    pub(in crate::trace) fn own_conversion(
+        &self,
+        value: &Val,
+        call: &syn::ExprMethodCall,
+        expected: Option<&Expectation>,
+    ) -> Option<usize> {
+        if call.method != "into" || !call.args.is_empty() {
+            return None;
+        }
+        let (wanted @ Ty::Struct(_), given) = (self.expected_ty(expected?), value.ty()) else { return None };
+        let is_it = |id: &usize| {
+            let function = &self.index.fns[*id];
+            let of = function.owner.as_ref().map(|owner| self.index.ty(&function.module, None, owner));
+            let takes = typed_params(&function.sig).next();
+            function.sig.ident == "from"
+                && function.of_trait.as_deref() == Some("From")
+                && of.as_ref() == Some(&wanted)
+                && takes.is_some_and(|param| self.index.ty(&function.module, None, &param.ty) == given)
+        };
+        (0..self.index.fns.len()).find(is_it)
+    }
+}
 
 /// Whether it is a whole number of a known type, or a literal.
 pub(in crate::trace) fn is_whole(value: &Val) -> bool {

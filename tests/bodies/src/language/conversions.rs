@@ -152,6 +152,45 @@ impl OfLiterals {
     }
 }
 
+/// What an encoder yields.
+pub struct Encoded {
+    ys: Tensor,
+    mask: Tensor,
+}
+
+impl From<(Tensor, Tensor)> for Encoded {
+    fn from((ys, mask): (Tensor, Tensor)) -> Self {
+        Self { ys, mask }
+    }
+}
+
+impl From<Tensor> for Encoded {
+    fn from(ys: Tensor) -> Self {
+        Self { mask: ys.ones_like(), ys }
+    }
+}
+
+/// `into()` by a `From` of the crate, of which there are two.
+#[derive(Debug, Module)]
+pub struct OwnFrom {
+    fc: nn::Linear,
+}
+
+impl OwnFrom {
+    fn encode(&self, xs: &Tensor) -> Encoded {
+        (xs.apply(&self.fc), xs.sign()).into()
+    }
+}
+
+#[traceable(strict)]
+impl OwnFrom {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let Encoded { ys, mask } = self.encode(xs);
+        let plain: Encoded = xs.tanh().into();
+        ys * mask + plain.ys * plain.mask
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -160,6 +199,12 @@ mod tests {
     #[test]
     fn widths_converted() {
         agree!(WidthsConverted::new, [randn(&[3, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn own_conversions() {
+        let make = |p: &Path| OwnFrom { fc: nn::linear(p / "fc", 4, 4, Default::default()) };
+        agree!(make, [randn(&[3, 4])], |net, xs| net.forward(xs));
     }
 
     #[test]

@@ -203,7 +203,7 @@ mod tests {
     use super::*;
     use crate::check::{agree, not_interpreted, randn, understood};
 
-    understood!(Converted: 6 of 13);
+    understood!(Converted: 5 of 13);
     not_interpreted!(Scaled: "got scalar");
 
     fn linear(p: nn::Path) -> nn::Linear {
