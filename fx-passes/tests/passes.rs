@@ -223,10 +223,10 @@ impl Model {
         &expect![[r#"
             conv1_2 = Conv::pack_layer_batch_norm(frame(), ref(_), ref(_), Activation::None) of conv1 bn1 (conv1 bn1)
             xs_1 = run(_, ref(_)) of conv1_2 xs (conv1 bn1)
-            nested_0 = ::fx_runtime::nn::BatchNorm(_, 0) of nested (nested.0)
+            nested_0 = ::fx_runtime::nn::BatchNorm(_, 0, 2) of nested (nested.0)
             conv2_2 = Conv::pack_layer_batch_norm(frame(), ref(_), ref(_), Activation::None) of conv2 nested_0 (conv2 nested.0)
             nested_1 = run(_, ref(_)) of conv2_2 xs_1 (conv2 nested.0)
-            nested_2 = ::fx_runtime::nn::Conv2D(_, 1) of nested (nested.1)
+            nested_2 = ::fx_runtime::nn::Conv2D(_, 1, 2) of nested (nested.1)
             nested_4 = Conv::pack_layer_batch_norm(frame(), ref(_), ref(_), Activation::None) of nested_2 bn (nested.1 wrapped.bn)
             wrapped_bn = run(_, ref(_)) of nested_4 nested_1 (nested.1 wrapped.bn)
         "#]],
