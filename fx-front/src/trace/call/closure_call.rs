@@ -132,6 +132,11 @@ impl Tracer<'_> {
         unsupported(pat.span(), HIDDEN)
     }
 
+    /// Whether the variable holds a closure that is called in place.
+    pub(in crate::trace) fn holds_closure(&self, name: &syn::Ident) -> bool {
+        matches!(self.env.read(&name.to_string()), Some(Val::Closure(..)))
+    }
+
     /// Whether a variable that the closure reads is another one by now.
     fn hides(&self, closure: &syn::ExprClosure, home: &ClosureEnv) -> bool {
         let whole = syn::Expr::Closure(closure.clone());

@@ -4,7 +4,6 @@ use fx_ir::{Arg, Effect, HostOp, host};
 use syn::{Expr, spanned::Spanned};
 
 use crate::syntax::{element_access::ElementAccess, peeled};
-use crate::trace::std_model::convert::by_try_from;
 use crate::trace::std_model::method_type::{is_plain, is_text, method_type};
 use crate::trace::types::ty::{GRU_STATE, LSTM_STATE, is_copy, is_state, is_store, is_untyped};
 use crate::trace::{
@@ -23,11 +22,9 @@ use crate::trace::{
 impl Tracer<'_> {
     pub(in crate::trace) fn method_call(&mut self, call: &syn::ExprMethodCall, errors: OnError) -> Result<Val> {
         let expected = self.expects.next.take();
-        let with_closures =
-            with_closures(call, &|name| matches!(self.env.read(&name.to_string()), Some(Val::Closure(..))));
+        let with_closures = with_closures(call, &|name| self.holds_closure(name));
         let call = with_closures.as_ref().unwrap_or(call);
-        let converted = by_try_from(call, expected.as_ref().map(|expected| self.expected_ty(expected)).as_ref());
-        let converted = converted.or_else(|| self.tensor_by_try_from(call, expected.as_ref()));
+        let converted = self.by_try_from(call, expected.as_ref());
         let call = converted.as_ref().unwrap_or(call);
         if call.method == "collect"
             && let Some(list) = self.filled(call, expected.as_ref())?

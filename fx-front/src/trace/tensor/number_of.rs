@@ -5,7 +5,10 @@ use syn::{Expr, parse_quote_spanned, spanned::Spanned};
 
 use crate::index::Resolved;
 use crate::trace::{
-    Result, Tracer, Ty, Val, std_model::convert::is_conversion, tensor::const_fold, types::expectation::Expectation,
+    Result, Tracer, Ty, Val,
+    std_model::convert::{by_try_from, is_conversion},
+    tensor::const_fold,
+    types::expectation::Expectation,
 };
 
 /// What a tensor of one element is read as.
@@ -21,8 +24,18 @@ impl Tracer<'_> {
         }
     }
 
-    /// `tensor.try_into().unwrap()` of numbers whose type is known, as a call of `try_from`; `None` for anything else.
-    pub(in crate::trace) fn tensor_by_try_from(
+    /// `value.try_into().unwrap()` whose type is known, as a call of `try_from`; `None` for anything else.
+    pub(in crate::trace) fn by_try_from(
+        &self,
+        call: &syn::ExprMethodCall,
+        expected: Option<&Expectation>,
+    ) -> Option<syn::ExprMethodCall> {
+        let ty = expected.map(|expected| self.expected_ty(expected));
+        by_try_from(call, ty.as_ref()).or_else(|| self.tensor_by_try_from(call, expected))
+    }
+
+    /// The same of what a tensor holds.
+    fn tensor_by_try_from(
         &self,
         call: &syn::ExprMethodCall,
         expected: Option<&Expectation>,
