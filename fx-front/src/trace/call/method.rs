@@ -42,13 +42,10 @@ impl Tracer<'_> {
             return self.on_value(receiver, call, errors);
         }
         let receiver = self.tensor_receiver(&receiver, call)?.unwrap_or(receiver);
-        if let Some(from) = self.own_conversion(&receiver, call, expected.as_ref()) {
-            return self.inline(from, None, vec![receiver], call.span());
+        if let Some(value) = self.converted_value(&receiver, call, expected.as_ref())? {
+            return Ok(value);
         }
         match receiver.ty() {
-            Ty::Tensor if name == "into" && self.expects_tensor_option(expected.as_ref()) => {
-                return Ok(Val::Some(Box::new(receiver)));
-            }
             Ty::Tensor => return self.tensor_method(receiver, call),
             Ty::Rust(ty) if ty == "bool" && (name == "then" || name == "then_some") => {
                 return self.asked_of(receiver, call, expected);

@@ -4,19 +4,31 @@ use fx_ir::scalar;
 use syn::{Expr, parse_quote_spanned, spanned::Spanned};
 
 use crate::syntax::written_types::typed_params;
-use crate::trace::{Tracer, Ty, Val, tensor::operator, types::expectation::Expectation};
+use crate::trace::{Result, Tracer, Ty, Val, tensor::operator, types::expectation::Expectation};
 
 impl Tracer<'_> {
-    /// The `From` of the crate's own that `value.into()` calls, of a struct that the code around it asks for.
-    pub(in crate::trace) fn own_conversion(
-        &self,
+    /// `value.into()`, where the code around it asks for an option of the tensor that it is, or for a struct of the crate's with
+    /// a `From` for it; `None` for any other call.
+    pub(in crate::trace) fn converted_value(
+        &mut self,
         value: &Val,
         call: &syn::ExprMethodCall,
         expected: Option<&Expectation>,
-    ) -> Option<usize> {
+    ) -> Result<Option<Val>> {
         if call.method != "into" || !call.args.is_empty() {
-            return None;
+            return Ok(None);
         }
+        if value.ty() == Ty::Tensor && self.expects_tensor_option(expected) {
+            return Ok(Some(Val::Some(Box::new(value.clone()))));
+        }
+        match self.own_conversion(value, expected) {
+            Some(from) => self.inline(from, None, vec![value.clone()], call.span()).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The `From` of the crate's own that makes such a struct of the value.
+    fn own_conversion(&self, value: &Val, expected: Option<&Expectation>) -> Option<usize> {
         let (wanted @ Ty::Struct(_), given) = (self.expected_ty(expected?), value.ty()) else { return None };
         let is_it = |id: &usize| {
             let function = &self.index.fns[*id];
