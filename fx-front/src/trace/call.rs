@@ -2,6 +2,7 @@
 
 pub(in crate::trace) mod closure_call;
 pub(in crate::trace) mod coercion;
+pub(in crate::trace) mod conversion;
 pub(in crate::trace) mod fn_pointer;
 pub(in crate::trace) mod generic_call;
 pub(in crate::trace) mod inline;

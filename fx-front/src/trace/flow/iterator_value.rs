@@ -7,8 +7,8 @@
 use std::rc::Rc;
 
 use fx_ir::Arg;
-use proc_macro2::{Ident, Span};
-use quote::{ToTokens, format_ident};
+use proc_macro2::Span;
+use quote::ToTokens;
 use syn::{Expr, parse_quote_spanned, spanned::Spanned};
 
 use crate::syntax::integer_literal;
@@ -146,11 +146,6 @@ impl Tracer<'_> {
         let name = self.fresh_name("list", list.span());
         sources.push((name.to_string(), value));
         Ok(Some(parse_quote_spanned!(list.span()=> #name)))
-    }
-
-    pub(in crate::trace) fn fresh_name(&mut self, what: &str, span: Span) -> Ident {
-        self.sources += 1;
-        format_ident!("fx_{what}_{}", self.sources, span = span)
     }
 
     /// A call at the end of adaptors on an iterator that a variable holds: `collect`, `fold`: the same

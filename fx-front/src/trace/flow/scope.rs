@@ -1,6 +1,7 @@
 //! Variables that one piece of code alone sees, and those that a loop carries.
 
-use proc_macro2::Span;
+use proc_macro2::{Ident, Span};
+use quote::format_ident;
 
 use crate::trace::{RefKind, Result, Tracer, Val};
 
@@ -33,5 +34,10 @@ impl Tracer<'_> {
             // Written to where it was declared, so that the block's end does not forget it.
             self.env.assign(name, value.rebuild(&mut params.into_iter()));
         }
+    }
+
+    pub(in crate::trace) fn fresh_name(&mut self, what: &str, span: Span) -> Ident {
+        self.sources += 1;
+        format_ident!("fx_{what}_{}", self.sources, span = span)
     }
 }
