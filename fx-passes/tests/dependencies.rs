@@ -125,3 +125,34 @@ fn programs_know_the_library_of_their_package() {
     let all = Build::new().report(&net);
     assert_eq!((all.len(), all[0].known, all[0].opaque.len()), (1, 7, 3), "{all:?}");
 }
+
+#[test]
+fn methods_of_theirs_that_write_are_told_from_others() {
+    let root = workspace("layers = { path = \"../layers\" }");
+    let counter = r"
+#[derive(Clone)]
+pub struct Counter { n: i64 }
+impl Counter {
+    pub fn step(&mut self, xs: &tch::Tensor) -> tch::Tensor { self.n += 1; xs * self.n }
+    pub fn look(&self, xs: &tch::Tensor) -> tch::Tensor { xs * self.n }
+}
+";
+    write(root.path(), "layers/src/lib.rs", counter);
+    let net = r"use fx_runtime::{Module, Tensor, nn, traceable};
+use blocks::Counter;
+#[derive(Debug, Module)]
+pub struct Net { fc: nn::Linear, counter: Counter }
+#[traceable]
+impl Net {
+    pub fn forward(&mut self, xs: &Tensor) -> Tensor {
+        let ys = self.counter.step(&xs.apply(&self.fc));
+        ys.relu() + self.counter.look(xs)
+    }
+}
+";
+    write(root.path(), "net/src/lib.rs", net);
+    let out = tempfile::tempdir().unwrap();
+    let _ = Build::new().generate(&root.path().join("net"), out.path());
+    let text = fs::read_to_string(out.path().join("fx/Net.rs")).unwrap();
+    assert!(text.contains("let self_counter = &mut *held_counter;"), "{text}");
+}

@@ -16,8 +16,19 @@ impl Index {
 
     /// What the method of a type of another crate returns, the type by its full path.
     pub(crate) fn extern_method(&self, owner: &str, name: &str) -> Option<Ty> {
+        let (krate, method) = self.method_outside(owner, name)?;
+        krate.returned_outside(method)
+    }
+
+    /// Whether the method of such a type takes `&mut self`.
+    pub(crate) fn extern_writes(&self, owner: &str, name: &str) -> bool {
+        self.method_outside(owner, name).is_some_and(|(krate, method)| krate.fns[method].writes_self())
+    }
+
+    /// The crate of the type and its method.
+    fn method_outside(&self, owner: &str, name: &str) -> Option<(&Index, usize)> {
         let (krate, owner) = self.extern_crate(owner)?;
-        krate.returned_outside(krate.method(&krate.extern_type(owner)?, name)?)
+        Some((krate, krate.method(&krate.extern_type(owner)?, name)?))
     }
 
     /// The crate of which the path is, and the rest of the path.

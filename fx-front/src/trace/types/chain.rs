@@ -42,6 +42,7 @@ impl Tracer<'_> {
         match self.chain_ty(&call.receiver) {
             Ty::Unknown => self.index.fns.iter().any(|function| function.sig.ident == name && function.writes_self()),
             ty if is_store(&ty) => !only_looks_at_store(&name),
+            Ty::Rust(owner) if owner.starts_with("::") => self.index.extern_writes(&owner, &name),
             ty => self.index.method(&ty, &name).is_some_and(|id| self.index.fns[id].writes_self()),
         }
     }
