@@ -37,7 +37,7 @@ use crate::{
 
 /// Reads the crate whose manifest lies in `root`, from each of `entries` (`src/lib.rs`, `src/main.rs`) on.
 pub fn krate(root: &Path, entries: &[PathBuf], diags: &Diagnostics) -> Index {
-    let mut scan = Scan { root, index: Index::default(), diags, defaults: Vec::new(), impls: Vec::new() };
+    let mut scan = Scan::new(root, diags);
     for entry in entries {
         let file = root.join(entry);
         let folder = file.parent().map(Path::to_path_buf).unwrap_or_default();
@@ -49,8 +49,7 @@ pub fn krate(root: &Path, entries: &[PathBuf], diags: &Diagnostics) -> Index {
 
 /// Reads one source text as if it were a whole crate; for tests and for tools.
 pub fn text(source: &str, diags: &Diagnostics) -> Index {
-    let mut scan =
-        Scan { root: Path::new(""), index: Index::default(), diags, defaults: Vec::new(), impls: Vec::new() };
+    let mut scan = Scan::new(Path::new(""), diags);
     scan.source(source, "src/lib.rs", Path::new("src"), "crate");
     scan.finish()
 }
@@ -63,6 +62,12 @@ struct Scan<'a> {
     defaults: Vec<(String, syn::ItemTrait)>,
     /// Which types implement traits, of the crate's or others.
     impls: Vec<Implemented>,
+}
+
+impl<'a> Scan<'a> {
+    fn new(root: &'a Path, diags: &'a Diagnostics) -> Scan<'a> {
+        Scan { root, index: Index::default(), diags, defaults: Vec::new(), impls: Vec::new() }
+    }
 }
 
 impl Scan<'_> {

@@ -249,6 +249,14 @@ pub(crate) fn path_text(path: &syn::Path) -> String {
     names.join("::")
 }
 
+/// The expression that is all of the block.
+pub(crate) fn only_expr(block: &syn::Block) -> Option<&syn::Expr> {
+    match block.stmts.as_slice() {
+        [syn::Stmt::Expr(expr, None)] => Some(expr),
+        _ => None,
+    }
+}
+
 /// Whether the full path is this one, or ends in it: `tch::no_grad` by whatever crate tch is named.
 pub(crate) fn is_path_to(full: &str, path: &str) -> bool {
     full.strip_suffix(path).is_some_and(|before| before.is_empty() || before.ends_with("::"))

@@ -121,8 +121,9 @@ impl Lowering<'_> {
         }
     }
 
-    /// The closure with `self.cfg_rate` for `cfg.rate`, of a variable of which it reads numbers and the like alone: it captures those, and
-    /// the variable stays whole. Nothing where it reads other fields, of which the rest of the function may read more.
+    /// The closure with `self.cfg_rate` for `cfg.rate`, of a variable of which it reads numbers and the like alone: it captures
+    /// those, and the variable stays whole. Nothing where it reads other fields, of which the rest of the function may read
+    /// more.
     fn with_parts(
         &mut self,
         site: &Site<'_>,

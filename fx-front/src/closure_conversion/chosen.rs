@@ -3,7 +3,7 @@
 
 use syn::{Expr, parse_quote};
 
-use crate::syntax::path_text;
+use crate::syntax::{only_expr, path_text};
 
 /// The names of the parameters of the one closure.
 const INPUTS: [&str; 2] = ["fx_xs", "fx_train"];
@@ -33,7 +33,7 @@ fn inside(expr: &Expr, made: &mut Vec<(syn::Path, usize)>) -> Option<Expr> {
             Some(choice.into())
         }
         Expr::If(branch) if is_plain(&branch.cond) => {
-            let (cond, then) = (&branch.cond, tail(&branch.then_branch)?);
+            let (cond, then) = (&branch.cond, only_expr(&branch.then_branch)?);
             let (then, other) = (body(then, made)?, body(&branch.else_branch.as_ref()?.1, made)?);
             Some(parse_quote!(if #cond { #then } else { #other }))
         }
@@ -44,7 +44,7 @@ fn inside(expr: &Expr, made: &mut Vec<(syn::Path, usize)>) -> Option<Expr> {
 /// What the closure of an arm computes.
 fn body(arm: &Expr, made: &mut Vec<(syn::Path, usize)>) -> Option<Expr> {
     if let Expr::Block(block) = arm {
-        return body(tail(&block.block)?, made);
+        return body(only_expr(&block.block)?, made);
     }
     let Expr::Call(call) = arm else { return inside(arm, made) };
     let (Expr::Path(function), Some(Expr::Closure(closure)), 1) = (&*call.func, call.args.first(), call.args.len())
@@ -60,14 +60,6 @@ fn body(arm: &Expr, made: &mut Vec<(syn::Path, usize)>) -> Option<Expr> {
     let lets = closure.inputs.iter().zip(names).map(|(input, name)| -> syn::Stmt { parse_quote!(let #input = #name;) });
     let value = &closure.body;
     Some(parse_quote!({ #(#lets)* #value }))
-}
-
-/// The expression that is all of the block.
-fn tail(block: &syn::Block) -> Option<&Expr> {
-    match block.stmts.as_slice() {
-        [syn::Stmt::Expr(expr, None)] => Some(expr),
-        _ => None,
-    }
 }
 
 /// Whether it only looks at variables and their fields.

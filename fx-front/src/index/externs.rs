@@ -46,19 +46,9 @@ impl Index {
         }
     }
 
-    /// What the function returns, where that is a value of its own and means the same in every crate.
+    /// What the function returns, where that means the same in every crate.
     fn returned_outside(&self, id: usize) -> Option<Ty> {
-        let function = &self.fns[id];
-        match &function.sig.output {
-            syn::ReturnType::Type(_, ty)
-                if !matches!(**ty, syn::Type::Reference(_)) && function.sig.generics.params.is_empty() =>
-            {
-                let ty = self.ty(&function.module, function.owner.as_ref(), ty);
-                is_of_every_crate(&ty).then_some(ty)
-            }
-            syn::ReturnType::Type(..) => None,
-            syn::ReturnType::Default => Some(Ty::Tuple(Vec::new())),
-        }
+        Some(self.returned_value(id)).filter(is_of_every_crate)
     }
 }
 

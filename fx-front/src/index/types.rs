@@ -70,6 +70,20 @@ impl Index {
         }
     }
 
+    /// What the function returns, where that is a value of its own.
+    pub(crate) fn returned_value(&self, id: usize) -> Ty {
+        let function = &self.fns[id];
+        match &function.sig.output {
+            syn::ReturnType::Type(_, ty)
+                if !matches!(**ty, syn::Type::Reference(_)) && function.sig.generics.params.is_empty() =>
+            {
+                self.ty(&function.module, function.owner.as_ref(), ty)
+            }
+            syn::ReturnType::Type(..) => Ty::Unknown,
+            syn::ReturnType::Default => Ty::Tuple(Vec::new()),
+        }
+    }
+
     /// What a function of that type yields: `fn(&Tensor) -> Tensor`, `Box<dyn Fn(&Tensor) -> Tensor>`.
     pub(crate) fn yielded(&self, module: &str, ty: &syn::Type) -> Ty {
         let output = |output: &syn::ReturnType| match output {

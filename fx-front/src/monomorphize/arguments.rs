@@ -8,8 +8,8 @@ use syn::{GenericArgument, GenericParam, PathArguments};
 
 use crate::index::{Function, Index, Instance, Name, Resolved, from_root};
 use crate::syntax::params::{is_bound, name_of};
-use crate::syntax::path_text;
 use crate::syntax::substitute::Substitution;
+use crate::syntax::{only_expr, path_text};
 
 /// Where something is written: the module, and the type of the impl around it.
 pub(super) type Site<'s> = (&'s str, Option<&'s syn::Type>);
@@ -59,10 +59,7 @@ pub(super) fn argument(index: &Index, site: Site<'_>, arg: &GenericArgument) -> 
 fn constant(index: &Index, module: &str, expr: &syn::Expr) -> Option<String> {
     match expr {
         syn::Expr::Lit(lit) => Some(lit.to_token_stream().to_string()),
-        syn::Expr::Block(block) => match block.block.stmts.as_slice() {
-            [syn::Stmt::Expr(expr, None)] => constant(index, module, expr),
-            _ => None,
-        },
+        syn::Expr::Block(block) => constant(index, module, only_expr(&block.block)?),
         syn::Expr::Path(path) => match index.resolve(module, &path_text(&path.path)) {
             Resolved::Item(_, _, Name::Const(Some(Arg::Int(value)), _)) => Some(value.to_string()),
             _ => None,

@@ -32,9 +32,9 @@ pub fn dependencies(root: &Path) -> Externs {
 
 /// Puts the package's own library among the others, once its root has been read: its programs, examples and tests use it.
 pub fn add_library(externs: &mut Externs, root: &Path, entry: &Path, index: Index) {
-    let manifest = manifest(root);
-    let name = |of: &str| table(&manifest, of).and_then(|of| of.get("name")).and_then(Value::as_str);
-    if let Some(name) = name("lib").or_else(|| name("package")).filter(|_| entry == Path::new(LIBRARY)) {
+    if entry == Path::new(LIBRARY)
+        && let Some(name) = library_name(&manifest(root))
+    {
         externs.insert(name.replace('-', "_"), Rc::new(index));
     }
 }
@@ -48,23 +48,17 @@ fn named(root: &Path, key: &str, entry: &Value) -> Option<(String, Rc<Index>)> {
     };
     let place = root.join(&folder);
     let manifest = manifest(&place);
-    let text = |of: &str, key: &str| table(&manifest, of).and_then(|of| of.get(key)).and_then(Value::as_str);
-    let package = text("package", "name")?;
+    let package = text(&manifest, "package", "name")?;
     let has = |name: &str| table(&manifest, "dependencies").is_some_and(|all| all.contains_key(name));
     // What these two declare is known.
     if ["tch", "fx-runtime"].contains(&package) || !["tch", "fx-runtime"].into_iter().any(has) {
         return None;
     }
     // A name that the entry itself gives goes before that of the library.
-    let name = if entry.contains_key("package") { key } else { text("lib", "name").unwrap_or(package) };
-    let file = place.join(text("lib", "path").unwrap_or(LIBRARY));
-    let mut scan = Scan {
-        root: &place,
-        index: Index::default(),
-        diags: &Diagnostics::new(),
-        defaults: Vec::new(),
-        impls: Vec::new(),
-    };
+    let name = if entry.contains_key("package") { key } else { library_name(&manifest)? };
+    let file = place.join(text(&manifest, "lib", "path").unwrap_or(LIBRARY));
+    let diags = Diagnostics::new();
+    let mut scan = Scan::new(&place, &diags);
     scan.read_file(&file, file.parent()?, "crate");
     scan.provided();
     for file in &mut scan.index.files {
@@ -81,6 +75,15 @@ fn of_workspace(root: &Path, key: &str) -> Option<PathBuf> {
         let all = table(table(&manifest, "workspace")?, "dependencies")?;
         Some(folder.join(path_of(all.get(key)?.as_table()?)?))
     })
+}
+
+/// How a library is called that no entry gives another name.
+fn library_name(manifest: &Table) -> Option<&str> {
+    text(manifest, "lib", "name").or_else(|| text(manifest, "package", "name"))
+}
+
+fn text<'t>(manifest: &'t Table, of: &str, key: &str) -> Option<&'t str> {
+    table(manifest, of).and_then(|of| of.get(key)).and_then(Value::as_str)
 }
 
 fn path_of(entry: &Table) -> Option<&str> {

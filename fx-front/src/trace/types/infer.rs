@@ -7,7 +7,7 @@ use crate::index::{Name, Resolved};
 use crate::syntax::iterator_method::{IteratorMethod, Role};
 use crate::syntax::path_text;
 use crate::syntax::{arguments::handed_to, counters::counted_with, written_types::typed_params};
-use crate::syntax::{is_compound, yields_bool};
+use crate::syntax::{is_compound, only_expr, yields_bool};
 use crate::trace::types::ty::{is_copy, is_untyped};
 use crate::trace::{
     Tracer, Ty,
@@ -82,10 +82,7 @@ impl Tracer<'_> {
 
     /// A block of one expression: variables that others declare are not known here.
     fn guess_block(&self, block: &syn::Block) -> Ty {
-        match block.stmts.as_slice() {
-            [syn::Stmt::Expr(expr, None)] => self.infer_ty(expr),
-            _ => Ty::Unknown,
-        }
+        only_expr(block).map_or(Ty::Unknown, |expr| self.infer_ty(expr))
     }
 
     fn guess_binary(&self, binary: &syn::ExprBinary) -> Ty {
@@ -137,7 +134,9 @@ impl Tracer<'_> {
             (text, "parse") if is_text(text) => Ty::Result(Box::new(self.turbofish_ty(call))),
             (_, "len") => Ty::Rust("usize".to_owned()),
             (_, "is_empty" | "is_some" | "is_none" | "is_ok" | "is_err") => Ty::Rust("bool".to_owned()),
-            (Ty::Struct(_), _) => self.index.method(&receiver, &name).map_or(Ty::Unknown, |id| self.returned(id)),
+            (Ty::Struct(_), _) => {
+                self.index.method(&receiver, &name).map_or(Ty::Unknown, |id| self.index.returned_value(id))
+            }
             (Ty::Rust(owner), _) if owner.starts_with("::") => {
                 self.index.extern_method(owner, &name).unwrap_or(Ty::Unknown)
             }
@@ -173,7 +172,9 @@ impl Tracer<'_> {
             (Some(ty), _) => ty,
             (None, Some(_)) if name.starts_with("f_") => Ty::Unknown,
             (None, Some(_)) => catalog::lookup(name).map_or(Ty::Unknown, result_type),
-            (None, None) => self.index.method(&Ty::Tensor, name).map_or(Ty::Unknown, |id| self.returned(id)),
+            (None, None) => {
+                self.index.method(&Ty::Tensor, name).map_or(Ty::Unknown, |id| self.index.returned_value(id))
+            }
         }
     }
 
@@ -184,7 +185,7 @@ impl Tracer<'_> {
             return Ty::Unknown;
         }
         match self.index.resolve(self.module(), &text) {
-            Resolved::Item(_, _, Name::Fn(id)) => return self.returned(id),
+            Resolved::Item(_, _, Name::Fn(id)) => return self.index.returned_value(id),
             Resolved::External(full) => {
                 if let Some(ty) = self.index.extern_returned(&full) {
                     return ty;
@@ -200,21 +201,7 @@ impl Tracer<'_> {
             Some(ty) if name == "try_from" => Ty::Result(Box::new(ty)),
             Some(Ty::Tensor) => self.of_tensor(name),
             Some(ty @ Ty::Rust(_)) if self.is_variant_of(&ty, name) => ty,
-            Some(ty) => self.index.method(&ty, name).map_or(Ty::Unknown, |id| self.returned(id)),
-        }
-    }
-
-    /// What a function of the crate returns, where that is a value of its own.
-    fn returned(&self, id: usize) -> Ty {
-        let function = &self.index.fns[id];
-        match &function.sig.output {
-            syn::ReturnType::Type(_, ty)
-                if !matches!(**ty, syn::Type::Reference(_)) && function.sig.generics.params.is_empty() =>
-            {
-                self.index.ty(&function.module, function.owner.as_ref(), ty)
-            }
-            syn::ReturnType::Type(..) => Ty::Unknown,
-            syn::ReturnType::Default => Ty::Tuple(Vec::new()),
+            Some(ty) => self.index.method(&ty, name).map_or(Ty::Unknown, |id| self.index.returned_value(id)),
         }
     }
 }
