@@ -26,6 +26,7 @@ mod types;
 mod visible;
 
 pub use constants::AssociatedConstant;
+pub use externs::Externs;
 pub use functions::Known;
 pub use module_path::{is_visible, is_within};
 pub(crate) use resolve::from_root;
@@ -62,7 +63,7 @@ pub struct Index {
     /// The associated constants of impls.
     pub associated_constants: Vec<AssociatedConstant>,
     /// The crates that its code may call, as far as their sources are known: only what they declare is asked.
-    pub externs: crate::scan::Externs,
+    pub externs: Externs,
     /// The files read, relative to the crate's root.
     pub files: Vec<String>,
     /// The crate's own macros that may return from the function that calls them.

@@ -18,7 +18,7 @@ use fx_ir::Place;
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
-pub use self::dependencies::{Externs, add_library, dependencies};
+pub use self::dependencies::{add_library, dependencies};
 pub use self::roots::{FOLDERS, roots};
 use self::{
     associated::Associated,

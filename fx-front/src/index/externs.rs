@@ -1,6 +1,11 @@
 //! What functions of other crates return, of which the sources are known: as far as it is no type of theirs.
 
+use std::{collections::BTreeMap, rc::Rc};
+
 use super::{Index, Name, Resolved, Ty};
+
+/// What libraries declare, by the names by which code calls them.
+pub type Externs = BTreeMap<String, Rc<Index>>;
 
 impl Index {
     /// What the function of that full path returns (`common::layers::mask`, `common::Mlp::width`).

@@ -1,7 +1,6 @@
 //! The packages that a package depends on by path, as their manifests tell: what other crates of a workspace declare.
 
 use std::{
-    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
     rc::Rc,
@@ -11,16 +10,13 @@ use toml::{Table, Value};
 
 use super::Scan;
 use crate::diag::Diagnostics;
-use crate::index::Index;
+use crate::index::{Externs, Index};
 
 /// The tables of a manifest that name what a package's code may use.
 const SECTIONS: [&str; 2] = ["dependencies", "dev-dependencies"];
 
 /// The root of a package's library.
 const LIBRARY: &str = "src/lib.rs";
-
-/// What libraries declare, by the names by which code calls them.
-pub type Externs = BTreeMap<String, Rc<Index>>;
 
 /// The libraries that the package in the folder `root` depends on by path. Only those are read that have tensors: that
 /// depend on tch or on fx-runtime themselves.

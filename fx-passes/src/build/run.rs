@@ -5,7 +5,8 @@ use std::{collections::BTreeSet, fmt::Write as _, path::Path};
 use fx_front::{
     diag::{Diagnostic, Severity},
     handoff::{self, Items},
-    scan::{self, Externs, FOLDERS},
+    index::Externs,
+    scan::{self, FOLDERS},
 };
 
 use super::{
