@@ -25,6 +25,7 @@ fn main() {
     println!("cargo::rustc-link-arg=-Wl,-rpath,{lib}");
     let lib = Path::new(&lib);
     if let Some(include) = headers(lib) {
+        shim("cpp/dispatch.cpp", "fx_dispatch", &include);
         shim("cpp/operator.cpp", "fx_operator", &include);
         shim("cpp/tensor.cpp", "fx_tensor", &include);
         cuda_graphs(lib, &include);

@@ -38,6 +38,7 @@ impl Emitter<'_> {
         let (door, door_type) = self.door(&names);
         let frozen = &self.frozen;
         let receiver = self.receiver();
+        let enter = if self.runs_own_code() { "enter_with_autograd" } else { "enter" };
         let recording = self.recording();
         let slicing = self.slicing();
         let apart = match slicing.as_str() {
@@ -68,7 +69,7 @@ impl Emitter<'_> {
                     use ::fx_runtime::frozen::prelude::*;
                     {recording}
                     {slicing}
-                    let scope = self.frame.enter();
+                    let scope = self.frame.{enter}();
                     {frame}
                     {lines}
                     {result}
@@ -78,6 +79,13 @@ impl Emitter<'_> {
             self.module_impl(&params, &names)
         );
         (source, peak)
+    }
+
+    /// Whether a call runs code of the user's as it is written, which may turn gradients on for itself.
+    fn runs_own_code(&self) -> bool {
+        let is_own = |op: &HostOp| matches!(op, HostOp::Call(_) | HostOp::CallMethod(_) | HostOp::CallPointer);
+        let mut nodes = self.graph.nodes().into_iter().map(|id| self.graph.node(id));
+        nodes.any(|node| matches!(node.op, Op::Rust(_)) || node.does_on_host(&is_own))
     }
 
     /// Whether a call packs or prepares something, which takes the frame.

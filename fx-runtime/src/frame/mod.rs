@@ -36,7 +36,7 @@ use self::non_finite::NonFinite;
 use self::pack_cache::PackCache;
 use self::tune::{Clock, Tuning, Wall};
 use crate::cuda::{Example, Graphs};
-use crate::ffi::{PoolUser, cuda, release_freed};
+use crate::ffi::{Autograd, PoolUser, cuda, release_freed};
 use crate::qparams::{DynamicFormat, WeightFormat};
 use crate::{Error, Freeze, GraphReport, Module};
 
@@ -186,15 +186,25 @@ impl Frame {
         example.into().tensor(self.target.kind, self.target.device)
     }
 
-    /// Begins a forward: gradients are off on this thread until the scope is dropped.
+    /// Begins a forward of operators that fx knows: gradients are off on this thread until the scope is dropped, and the
+    /// kernels of autograd are left out.
     ///
     /// The first one gives the memory back that the model took which was frozen, and which is gone as a rule by then: its
     /// weights lie among those of the frozen one, where the C library keeps what was freed.
     pub fn enter(&self) -> Scope<'_> {
+        self.begin(Autograd::LeftOut)
+    }
+
+    /// The same of a forward in which code of the user's runs as it is written: it may turn gradients on for itself.
+    pub fn enter_with_autograd(&self) -> Scope<'_> {
+        self.begin(Autograd::Asked)
+    }
+
+    fn begin(&self, autograd: Autograd) -> Scope<'_> {
         if !self.is_in_use.load(Ordering::Relaxed) && !self.is_in_use.swap(true, Ordering::Relaxed) {
             release_freed();
         }
-        Scope::begin(self)
+        Scope::begin(self, autograd)
     }
 
     /// Begins the freezing: gradients are off on this thread until it is over.

@@ -1,12 +1,11 @@
 //! One call of a frozen model: what comes in is looked at, and what goes out is as the caller expects it.
 
 use std::cell::Cell;
-use std::marker::PhantomData;
 
 use tch::Tensor;
 
 use super::Frame;
-use crate::ffi::{Input, is_channels_last};
+use crate::ffi::{Autograd, Input, NoGrad, is_channels_last};
 use crate::{Backend, Error};
 
 /// One forward of a frozen model; dropping it restores gradient tracking.
@@ -21,15 +20,13 @@ use crate::{Backend, Error};
 pub struct Scope<'f> {
     frame: &'f Frame,
     keeps_channels_last: Cell<bool>,
-    _no_grad: tch::NoGradGuard,
-    _on_this_thread: PhantomData<*mut ()>,
+    _no_grad: NoGrad,
 }
 
 impl<'f> Scope<'f> {
     /// The caller has made all ready for it.
-    pub(super) fn begin(frame: &'f Frame) -> Self {
-        let keeps_channels_last = Cell::new(false);
-        Self { frame, keeps_channels_last, _no_grad: tch::no_grad_guard(), _on_this_thread: PhantomData }
+    pub(super) fn begin(frame: &'f Frame, autograd: Autograd) -> Self {
+        Self { frame, keeps_channels_last: Cell::new(false), _no_grad: NoGrad::begin(autograd) }
     }
 
     /// Which kernels the forward may use.

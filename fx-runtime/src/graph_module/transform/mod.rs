@@ -47,7 +47,7 @@ impl FrozenModule {
     /// As [`GraphModule::run`]; [`Error::Device`] or [`Error::Kind`] with the input's name where an input is elsewhere or of
     /// another dtype than the weights.
     pub fn run(&self, inputs: &[Value]) -> Result<Value> {
-        let scope = self.frame.enter();
+        let scope = self.frame.enter_with_autograd();
         outputs(self.on_inputs(&scope, inputs, |inputs| self.module.run(inputs))?, &|tensor| {
             scope.output(tensor.shallow_clone())
         })
@@ -55,7 +55,7 @@ impl FrozenModule {
 
     /// Hands the inputs to `run` as the frozen graph takes them.
     pub(crate) fn with_inputs<T>(&self, inputs: &[Value], run: impl FnOnce(&[Value]) -> Result<T>) -> Result<T> {
-        self.on_inputs(&self.frame.enter(), inputs, run)
+        self.on_inputs(&self.frame.enter_with_autograd(), inputs, run)
     }
 
     fn on_inputs<T>(&self, scope: &Scope<'_>, inputs: &[Value], run: impl FnOnce(&[Value]) -> Result<T>) -> Result<T> {
