@@ -12,6 +12,7 @@ use proc_macro2::Span;
 use crate::attrs::{FnOptions, TraceableOptions};
 
 mod aliases;
+mod capitals;
 mod constants;
 mod dropped;
 mod externs;

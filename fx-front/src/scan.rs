@@ -76,6 +76,7 @@ impl Scan<'_> {
         self.provided();
         self.index.spell_prelude();
         self.index.mark_constants();
+        self.index.lower_variables();
         monomorphize::add(&mut self.index);
         closure_conversion::lower(&mut self.index, self.diags);
         self.index

@@ -11,6 +11,7 @@ pub mod borrowed_by_opaque_code;
 pub mod borrowed_parts;
 pub mod borrowed_values;
 pub mod branches;
+pub mod capitals;
 pub mod checks;
 pub mod chosen_references;
 pub mod closures;

@@ -1,0 +1,267 @@
+//! Variables whose names begin with a capital, as formulas have them: `let (B, T, C) = xs.size3()?;`.
+//!
+//! Everywhere else a capital tells a constant or a variant from a variable, so that these get a name without one.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proc_macro2::{Group, Ident, Literal, TokenStream, TokenTree};
+use quote::ToTokens;
+use syn::visit::{self, Visit};
+use syn::visit_mut::{self, VisitMut};
+
+use super::{Index, Name};
+use crate::syntax::is_item;
+
+impl Index {
+    /// Gives the variables of all bodies names that begin with a small letter.
+    pub(crate) fn lower_variables(&mut self) {
+        let named = |module: &String| (module.clone(), self.named_values(module));
+        let items: BTreeMap<String, NamedValues> = self.modules.keys().map(named).collect();
+        for function in &mut self.fns {
+            if let Some(items) = items.get(&function.module) {
+                lower(&mut function.sig, &mut function.block, items);
+            }
+        }
+    }
+
+    fn named_values(&self, module: &str) -> NamedValues {
+        let is_import = |(_, meaning): &(&String, &Name)| matches!(meaning, Name::Use(_));
+        let here = self.modules.get(module);
+        let names = here.into_iter().flat_map(|here| here.names.iter()).filter(is_import);
+        NamedValues {
+            constants: self.constants(module),
+            imports: names.map(|(name, _)| name.clone()).collect(),
+            has_globs: here.is_some_and(|here| !here.globs.is_empty()),
+        }
+    }
+}
+
+/// Names that code in a module may read as values.
+struct NamedValues {
+    constants: BTreeSet<String>,
+    /// What they stand for is not always known.
+    imports: BTreeSet<String>,
+    /// Whether there may be others, by a `*`.
+    has_globs: bool,
+}
+
+fn lower(sig: &mut syn::Signature, block: &mut syn::Block, items: &NamedValues) {
+    let mut bound = Bound::default();
+    bound.visit_signature(sig);
+    bound.visit_block(block);
+    let may_be_variant = |name: &String| name == "None" || items.has_globs || items.imports.contains(name);
+    let alternatives = bound.in_alternatives.into_iter().filter(|name| !may_be_variant(name));
+    let is_variable = |name: &String| !items.constants.contains(name) && !bound.items.contains(name);
+    let variables: BTreeSet<String> = bound.always.into_iter().chain(alternatives).filter(is_variable).collect();
+    if variables.is_empty() {
+        return;
+    }
+    let mut taken = BTreeSet::new();
+    identifiers(&block.to_token_stream(), &mut taken);
+    identifiers(&sig.to_token_stream(), &mut taken);
+    let mut names = BTreeMap::new();
+    for variable in variables {
+        let mut name = variable.to_lowercase();
+        while taken.contains(&name) || syn::parse_str::<Ident>(&name).is_err() {
+            name.push('_');
+        }
+        taken.insert(name.clone());
+        names.insert(variable, name);
+    }
+    let mut rename = Rename { names: &names };
+    rename.visit_signature_mut(sig);
+    rename.visit_block_mut(block);
+}
+
+fn identifiers(tokens: &TokenStream, found: &mut BTreeSet<String>) {
+    for token in tokens.clone() {
+        match token {
+            TokenTree::Ident(name) => _ = found.insert(name.to_string()),
+            TokenTree::Group(group) => identifiers(&group.stream(), found),
+            TokenTree::Literal(literal) => found.extend(shown(&literal)),
+            TokenTree::Punct(_) => {}
+        }
+    }
+}
+
+/// The variables that a format string shows by name: `"{batch} of {T:?}"`.
+fn shown(literal: &Literal) -> Vec<String> {
+    let text = literal.to_string();
+    let opened = text.split('{').skip(1).filter_map(|part| part.split(['}', ':']).next());
+    opened.map(str::to_owned).filter(|name| syn::parse_str::<Ident>(name).is_ok()).collect()
+}
+
+/// The names with a capital that patterns have.
+#[derive(Default)]
+struct Bound {
+    /// Where a pattern has to match, so that they are variables.
+    always: BTreeSet<String>,
+    /// Where it may not match: they may be constants and variants.
+    in_alternatives: BTreeSet<String>,
+    /// What the body declares itself.
+    items: BTreeSet<String>,
+    is_alternative: bool,
+}
+
+impl Bound {
+    fn alternative(&mut self, pat: &syn::Pat) {
+        let before = std::mem::replace(&mut self.is_alternative, true);
+        self.visit_pat(pat);
+        self.is_alternative = before;
+    }
+}
+
+impl<'ast> Visit<'ast> for Bound {
+    fn visit_pat_ident(&mut self, pat: &'ast syn::PatIdent) {
+        let name = pat.ident.to_string();
+        if is_item(&name) {
+            let is_variable = pat.subpat.is_some() || pat.by_ref.is_some() || pat.mutability.is_some();
+            let names = if self.is_alternative && !is_variable { &mut self.in_alternatives } else { &mut self.always };
+            names.insert(name);
+        }
+        visit::visit_pat_ident(self, pat);
+    }
+
+    fn visit_local(&mut self, local: &'ast syn::Local) {
+        match &local.init {
+            Some(init) if init.diverge.is_some() => self.alternative(&local.pat),
+            _ => self.visit_pat(&local.pat),
+        }
+        local.init.iter().for_each(|init| visit::visit_local_init(self, init));
+    }
+
+    fn visit_arm(&mut self, arm: &'ast syn::Arm) {
+        self.alternative(&arm.pat);
+        arm.guard.iter().for_each(|(_, guard)| self.visit_expr(guard));
+        self.visit_expr(&arm.body);
+    }
+
+    fn visit_expr_let(&mut self, condition: &'ast syn::ExprLet) {
+        self.alternative(&condition.pat);
+        self.visit_expr(&condition.expr);
+    }
+
+    fn visit_item(&mut self, item: &'ast syn::Item) {
+        identifiers(&item.to_token_stream(), &mut self.items);
+    }
+}
+
+/// Gives variables their new names, wherever they are read or written.
+struct Rename<'n> {
+    names: &'n BTreeMap<String, String>,
+}
+
+impl Rename<'_> {
+    fn renamed(&self, name: &Ident) -> Option<Ident> {
+        self.names.get(&name.to_string()).map(|new| Ident::new(new, name.span()))
+    }
+
+    /// The arguments of a macro, which may be anything.
+    fn tokens(&self, tokens: TokenStream) -> TokenStream {
+        let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+        let is = |at: Option<usize>, sign: char| {
+            at.and_then(|at| tokens.get(at)).is_some_and(|token| token.to_string() == sign.to_string())
+        };
+        let renamed = |(at, token): (usize, &TokenTree)| match token {
+            TokenTree::Ident(name) => {
+                let is_member = is(at.checked_sub(1), '.') && !is(at.checked_sub(2), '.');
+                let is_path = is(at.checked_sub(1), ':') && is(at.checked_sub(2), ':');
+                let is_head = is(Some(at + 1), ':') && is(Some(at + 2), ':');
+                let stays = is_member || is_path || is_head;
+                TokenTree::Ident(self.renamed(name).filter(|_| !stays).unwrap_or_else(|| name.clone()))
+            }
+            TokenTree::Group(group) => {
+                let mut inner = Group::new(group.delimiter(), self.tokens(group.stream()));
+                inner.set_span(group.span());
+                TokenTree::Group(inner)
+            }
+            TokenTree::Literal(literal) => TokenTree::Literal(self.format_string(literal)),
+            TokenTree::Punct(_) => token.clone(),
+        };
+        tokens.iter().enumerate().map(renamed).collect()
+    }
+
+    fn format_string(&self, literal: &Literal) -> Literal {
+        let names = shown(literal).into_iter().filter_map(|name| Some((self.names.get(&name)?, name)));
+        let text = names.fold(literal.to_string(), |text, (new, name)| {
+            let ends = ["}", ":"].map(|end| (format!("{{{name}{end}"), format!("{{{new}{end}")));
+            ends.iter().fold(text, |text, (from, to)| text.replace(from, to))
+        });
+        let Ok(mut new) = text.parse::<Literal>() else { return literal.clone() };
+        new.set_span(literal.span());
+        new
+    }
+}
+
+impl VisitMut for Rename<'_> {
+    fn visit_pat_ident_mut(&mut self, pat: &mut syn::PatIdent) {
+        if let Some(name) = self.renamed(&pat.ident) {
+            pat.ident = name;
+        }
+        visit_mut::visit_pat_ident_mut(self, pat);
+    }
+
+    fn visit_expr_path_mut(&mut self, path: &mut syn::ExprPath) {
+        if let Some(name) = path.path.get_ident().and_then(|name| self.renamed(name)) {
+            path.path = name.into();
+        }
+        visit_mut::visit_expr_path_mut(self, path);
+    }
+
+    fn visit_field_value_mut(&mut self, field: &mut syn::FieldValue) {
+        field.colon_token.get_or_insert_default();
+        self.visit_expr_mut(&mut field.expr);
+    }
+
+    fn visit_field_pat_mut(&mut self, field: &mut syn::FieldPat) {
+        field.colon_token.get_or_insert_default();
+        self.visit_pat_mut(&mut field.pat);
+    }
+
+    fn visit_macro_mut(&mut self, mac: &mut syn::Macro) {
+        mac.tokens = self.tokens(std::mem::take(&mut mac.tokens));
+    }
+
+    fn visit_item_mut(&mut self, _: &mut syn::Item) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_get_small_letters_and_constants_stay() {
+        let function = |text: &str| syn::parse_str::<syn::ItemFn>(text).expect("a function");
+        let check = |before: &str, after: &str| {
+            let items = NamedValues {
+                constants: BTreeSet::from(["N".to_owned()]),
+                imports: BTreeSet::from(["Float".to_owned()]),
+                has_globs: false,
+            };
+            let mut found = function(before);
+            lower(&mut found.sig, &mut found.block, &items);
+            assert_eq!(found.to_token_stream().to_string(), function(after).to_token_stream().to_string());
+        };
+        check("fn f(X: T) { let (B, T) = X; B * T + N }", "fn f(x: T) { let (b, t) = x; b * t + N }");
+        check(
+            "fn f(t: T) { let T = t; g(T, T::new(), a.T, S { T }) }",
+            "fn f(t: T) { let t_ = t; g(t_, T::new(), a.T, S { T: t_ }) }",
+        );
+        check(
+            "fn f(x: T) { match x { N => 1, Float => 2, None => 3, M => M } }",
+            "fn f(x: T) { match x { N => 1, Float => 2, None => 3, m => m } }",
+        );
+        check(
+            "fn f(x: T) { const M: i64 = 3; match x { M => 1, _ => 2 } }",
+            "fn f(x: T) { const M: i64 = 3; match x { M => 1, _ => 2 } }",
+        );
+        check(
+            "fn f() { let Type = 1; println!(\"{Type:?} {N}\", a.Type, Type::A) }",
+            "fn f() { let type_ = 1; println!(\"{type_:?} {N}\", a.Type, Type::A) }",
+        );
+        check(
+            "fn f(x: T) { let [B, C] = x else { return B }; |K| K }",
+            "fn f(x: T) { let [b, c] = x else { return b }; |k| k }",
+        );
+    }
+}
