@@ -23,8 +23,11 @@ use crate::index::{Field, Function, Index, Instance, Struct};
 use crate::syntax::params::{is_bound, name_of};
 use crate::syntax::substitute::{Substitution, substituted};
 
-/// More instances than this are not looked for: a type may hold itself with ever longer arguments.
-const LIMIT: usize = 32;
+/// Instances whose arguments are nested deeper are not looked for: a type may hold itself with ever longer arguments.
+const DEPTH: usize = 8;
+
+/// More instances of one type are not looked for: arguments may grow in breadth too.
+const LIMIT: usize = 256;
 
 /// Adds to the index every instance that the crate names.
 pub(crate) fn add(index: &mut Index) {
@@ -39,7 +42,7 @@ pub(crate) fn add(index: &mut Index) {
         let found = mentions::of(index, fns_seen, structs_seen);
         (fns_seen, structs_seen) = (fns, structs);
         for instance in found {
-            if index.instances().count() < LIMIT && index.instance(instance.of, &instance.args).is_none() {
+            if may_be_declared(index, &instance) {
                 declare(index, &instance);
             }
         }
@@ -47,6 +50,26 @@ pub(crate) fn add(index: &mut Index) {
             return;
         }
     }
+}
+
+fn may_be_declared(index: &Index, instance: &Instance) -> bool {
+    let others = index.instances().filter(|(_, other)| other.of == instance.of);
+    instance.args.iter().all(|arg| depth(arg) <= DEPTH)
+        && others.count() < LIMIT
+        && index.instance(instance.of, &instance.args).is_none()
+}
+
+/// How deep a type is nested in others: 2 of `Vec<(i64, Tensor)>`.
+fn depth(ty: &str) -> usize {
+    let deepest = ty.chars().scan(0_usize, |depth, sign| {
+        match sign {
+            '<' | '(' | '[' => *depth += 1,
+            '>' | ')' | ']' => *depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        Some(*depth)
+    });
+    deepest.max().unwrap_or(0)
 }
 
 /// The struct of an instance, and the functions of every impl that is for it.
