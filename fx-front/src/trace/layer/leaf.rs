@@ -39,6 +39,9 @@ impl Tracer<'_> {
         let (Some(id), Some(Val::Node(input, ..))) = (module.node(), args.first()) else {
             return unsupported(span, "a layer called on a value of this form");
         };
+        if let Some(train) = args.get(1).filter(|train| Self::is_undecided(kind, train)) {
+            return self.in_either_mode(module, &args[0], train, span);
+        }
         let mode = self.mode_of(kind, args.get(1), span)?;
         if kind == layers::CLOSURE.name {
             self.report_opaque(span, why, self.one_operation());
@@ -47,6 +50,21 @@ impl Tracer<'_> {
         let name = identifier(&label);
         let op = Op::CallModule(ModuleKind(kind.to_owned()));
         Ok(self.layer_call(op, [id, *input], (&name, &label), mode, span))
+    }
+
+    /// Whether the layer differs in training, and its mode is a value that the source does not tell.
+    fn is_undecided(kind: &str, train: &Val) -> bool {
+        let differs = LayerRow::of_type(kind).is_some_and(|row| row.training != Effect::Pure);
+        differs && !matches!(train, Val::Lit(..))
+    }
+
+    /// A layer whose mode is a value, as a field has it: two calls, of which one is chosen.
+    fn in_either_mode(&mut self, layer: &Val, xs: &Val, train: &Val, span: Span) -> Result<Val> {
+        let called: syn::Expr =
+            syn::parse_quote_spanned!(span=> if train { xs.apply_t(layer, true) } else { xs.apply_t(layer, false) });
+        let variables = [("layer", layer), ("xs", xs), ("train", train)];
+        let variables = variables.map(|(name, value)| (name.to_owned(), value.clone()));
+        self.with_variables(&variables, |tracer| tracer.expr(&called))
     }
 
     /// The mode that a call of a layer says by itself, beside the one that the layer keeps; none where that decides, or

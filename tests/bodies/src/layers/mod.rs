@@ -4,6 +4,7 @@ pub mod calls;
 pub mod capturing_closures;
 pub mod chains_of_helpers;
 pub mod chosen_closures;
+pub mod chosen_modes;
 pub mod closures_in_constructors;
 pub mod counted;
 pub mod dispatch;
