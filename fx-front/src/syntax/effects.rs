@@ -196,12 +196,16 @@ const MUTATORS: &[&str] = &[
     "get_or_insert", "get_or_insert_default", "take_if", "fill_with", "resize_with", "dedup_by", "dedup_by_key",
     "copy_from_slice", "clone_from_slice", "copy_within", "extend_from_within", "sort_unstable_by",
     "sort_unstable_by_key", "sort_by_cached_key", "make_ascii_lowercase", "make_ascii_uppercase", "make_contiguous",
-    "retain_mut", "swap_with_slice", "select_nth_unstable", "insert_str", "replace_range",
+    "retain_mut", "swap_with_slice", "select_nth_unstable", "insert_str", "replace_range", "pop_first", "pop_last",
+    "first_entry", "last_entry", "extract_if", "split_off", "write_str", "write_fmt", "write_char", "write_all",
 ];
 
 /// Whether a method of that name changes what it is called on, as far as names tell.
 pub(crate) fn is_mutator(name: &str) -> bool {
-    methods_named(name).any(|method| method.mutates) || MUTATORS.contains(&name) || name.ends_with("_mut")
+    methods_named(name).any(|method| method.mutates)
+        || MUTATORS.contains(&name)
+        || name.ends_with("_mut")
+        || name.starts_with("as_mut_")
 }
 
 /// The fields of `self` that the expression may write to; `is_mutating` knows the methods of the crate that do.

@@ -104,7 +104,14 @@ impl<'ast> Visit<'ast> for Find<'_> {
         syn::visit::visit_expr_method_call(self, call);
     }
     fn visit_macro(&mut self, mac: &'ast syn::Macro) {
-        for operand in &macro_operands(mac) {
+        let operands = macro_operands(mac);
+        // These call `write_fmt` of the first one.
+        if mac.path.segments.last().is_some_and(|last| last.ident == "write" || last.ident == "writeln")
+            && let Some(written) = operands.first()
+        {
+            self.hand_over_written(written);
+        }
+        for operand in &operands {
             self.visit_expr(operand);
         }
     }

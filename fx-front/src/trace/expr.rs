@@ -63,7 +63,7 @@ impl Tracer<'_> {
         let mut values = Vec::new();
         for (at, part) in tuple.elems.iter().enumerate() {
             self.expects.next = expected.as_ref().and_then(|expected| expected.part(at));
-            values.push(self.expr(part)?);
+            values.push(self.moved_into(part)?);
         }
         Ok(values)
     }
@@ -97,7 +97,9 @@ impl Tracer<'_> {
             syn::Expr::Index(index) => self.index_expr(index),
             syn::Expr::Tuple(tuple) if tuple.elems.is_empty() => Ok(Val::Unit),
             syn::Expr::Tuple(tuple) => self.tuple_parts(tuple).map(Val::Tuple),
-            syn::Expr::Array(array) => self.all(&array.elems).map(Val::List),
+            syn::Expr::Array(array) => {
+                array.elems.iter().map(|elem| self.moved_into(elem)).collect::<Result<_>>().map(Val::List)
+            }
             syn::Expr::Repeat(repeat) => match literals(repeat) {
                 Some(items) => self.all(&items).map(Val::List),
                 None => unsupported(repeat.span(), "`[value; count]` is not understood"),

@@ -90,6 +90,11 @@ impl Place {
         self.kind == Root::MaybeBorrow && self.projection.is_empty()
     }
 
+    /// Whether a variable that is the place is a reference to it, and no value of its own.
+    pub(in crate::trace) fn is_behind_reference(&self) -> bool {
+        !self.projection.is_empty() || matches!(self.kind, Root::Cell { .. } | Root::Borrow)
+    }
+
     /// The same as what a method is called on.
     pub(in crate::trace) fn object(&self) -> Arg {
         let root = self.root.arg().unwrap_or(Arg::None);

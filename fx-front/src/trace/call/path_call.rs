@@ -28,7 +28,7 @@ impl Tracer<'_> {
             ("Err", _) => return unsupported(call.span(), "`Err` here"),
             ("Vec::new", []) | ("Vec::with_capacity", [_]) => return Ok(Val::List(Vec::new())),
             ("Some", [value]) => {
-                return self.expr(value).map(|value| Val::Some(Box::new(value)));
+                return self.moved_into(value).map(|value| Val::Some(Box::new(value)));
             }
             _ => {}
         }

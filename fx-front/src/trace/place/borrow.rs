@@ -20,6 +20,15 @@ impl Tracer<'_> {
         unsupported(inner.span(), "`&mut` is not understood")
     }
 
+    /// What becomes a part of another value, `Some(cache)`: a variable that is a `&mut` is handed on, not what it borrows.
+    pub(in crate::trace) fn moved_into(&mut self, expr: &syn::Expr) -> Result<Val> {
+        let syn::Expr::Path(path) = expr else { return self.expr(expr) };
+        match path.path.get_ident().and_then(|name| self.env.read(&name.to_string())) {
+            Some(Val::Place(place)) if place.is_behind_reference() => Ok(Val::Place(Rc::clone(place))),
+            _ => self.expr(expr),
+        }
+    }
+
     /// `&mut place`, for a function that writes to it; `None` if it is no place of the forward's own.
     pub(in crate::trace) fn mut_ref_to_local(&mut self, expr: &syn::Expr) -> Result<Option<Val>> {
         let target = match expr {

@@ -80,18 +80,19 @@ impl Tracer<'_> {
         }
     }
 
-    /// A list that the forward has made, as a place; `None` if the expression names none.
+    /// A list that the forward has made, as a place, itself or in a part of a variable; `None` if the expression names none.
     pub(in crate::trace) fn own_list(&mut self, list: &syn::Expr, writes: bool) -> Result<Option<Place>> {
-        let syn::Expr::Path(path) = peeled(list) else { return Ok(None) };
-        let Some(name) = path.path.get_ident().map(ToString::to_string) else { return Ok(None) };
+        let Some(local) = self.local_place(peeled(list)) else { return Ok(None) };
+        // Behind a `&mut` to the caller's it is the caller's variable that is written to.
+        let lent = |tracer: &Self| tracer.held(&local).map(|value| value.clone().behind());
         let is_it = |element: &Ty| writes || matches!(element, Ty::Struct(_)) && !self.is_module(element);
-        match self.env.read(&name).map(Val::ty) {
+        match lent(self).as_ref().map(Val::ty) {
             Some(Ty::List(element)) if *element != Ty::Unknown && is_it(&element) => {}
             _ => return Ok(None),
         }
         let mark = self.checkpoint();
-        self.spill_variables(std::slice::from_ref(&name), list.span())?;
-        let Some(root) = self.env.read(&name).filter(|value| self.is_spilled(value)).cloned() else {
+        self.spill_variables(std::slice::from_ref(&local.root), list.span())?;
+        let Some(root) = lent(self).filter(|value| self.is_spilled(value)) else {
             self.rollback(mark);
             return Ok(None);
         };

@@ -32,7 +32,7 @@ impl Tracer<'_> {
     fn given_fields(&mut self, literal: &syn::ExprStruct, ty: &Ty) -> Result<Vec<(String, Val)>> {
         let mut fields = Vec::new();
         for field in &literal.fields {
-            let value = self.expr(&field.expr)?;
+            let value = self.moved_into(&field.expr)?;
             fields.push((field.member.to_token_stream().to_string(), value));
         }
         if let Some(rest) = &literal.rest {

@@ -4,6 +4,7 @@ pub mod accumulated;
 pub mod behind_traits;
 pub mod caches;
 pub mod handed_in_and_out;
+pub mod handed_on;
 pub mod interior;
 pub mod kept;
 pub mod lent;
