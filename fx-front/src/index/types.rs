@@ -86,39 +86,55 @@ impl Index {
 
     /// What a function of that type yields: `fn(&Tensor) -> Tensor`, `Box<dyn Fn(&Tensor) -> Tensor>`.
     pub(crate) fn yielded(&self, module: &str, ty: &syn::Type) -> Ty {
+        let (module, ty) = self.pointee(module, ty);
         let output = |output: &syn::ReturnType| match output {
-            syn::ReturnType::Type(_, ty) if !matches!(**ty, syn::Type::Reference(_)) => self.ty(module, None, ty),
+            syn::ReturnType::Type(_, ty) if !matches!(**ty, syn::Type::Reference(_)) => self.ty(&module, None, ty),
             _ => Ty::Unknown,
         };
-        match ty {
-            syn::Type::Reference(inner) => self.yielded(module, &inner.elem),
-            syn::Type::Paren(inner) => self.yielded(module, &inner.elem),
+        match &ty {
             syn::Type::BareFn(function) => output(&function.output),
             syn::Type::TraitObject(object) => {
-                let called = object.bounds.iter().find_map(|bound| match bound {
-                    syn::TypeParamBound::Trait(bound) => match &bound.path.segments.last()?.arguments {
-                        syn::PathArguments::Parenthesized(called) => Some(&called.output),
-                        _ => None,
-                    },
+                let called = traits_of(object).find_map(|bound| match &bound.path.segments.last()?.arguments {
+                    syn::PathArguments::Parenthesized(called) => Some(&called.output),
                     _ => None,
                 });
                 called.map_or(Ty::Unknown, output)
             }
+            _ => Ty::Unknown,
+        }
+    }
+
+    /// Whether it is one of tch's modules of a type that nothing says: `Box<dyn nn::ModuleT>`.
+    pub(crate) fn is_module_object(&self, module: &str, ty: &syn::Type) -> bool {
+        let (module, ty) = self.pointee(module, ty);
+        let syn::Type::TraitObject(object) = ty else { return false };
+        traits_of(&object).any(|bound| match self.resolve(&module, &path_text(&bound.path)) {
+            Resolved::External(full) => full.ends_with("nn::Module") || full.ends_with("nn::ModuleT"),
+            Resolved::Item(..) => false,
+        })
+    }
+
+    /// What a type refers to, through references, pointers and other names, and the module in which it is written.
+    fn pointee(&self, module: &str, ty: &syn::Type) -> (String, syn::Type) {
+        let known = match ty {
+            syn::Type::Reference(inner) => Some(self.pointee(module, &inner.elem)),
+            syn::Type::Paren(inner) => Some(self.pointee(module, &inner.elem)),
             syn::Type::Path(path) => match path.path.segments.last() {
                 Some(last) if ["Box", "Arc", "Rc"].iter().any(|name| last.ident == name) => match &last.arguments {
                     syn::PathArguments::AngleBracketed(list) => match list.args.first() {
-                        Some(syn::GenericArgument::Type(inner)) => self.yielded(module, inner),
-                        _ => Ty::Unknown,
+                        Some(syn::GenericArgument::Type(inner)) => Some(self.pointee(module, inner)),
+                        _ => None,
                     },
-                    _ => Ty::Unknown,
+                    _ => None,
                 },
                 _ => match self.resolve(module, &path_text(&path.path)) {
-                    Resolved::Item(at, _, Name::Alias(alias)) => self.yielded(&at, &alias.ty),
-                    _ => Ty::Unknown,
+                    Resolved::Item(at, _, Name::Alias(alias)) => Some(self.pointee(&at, &alias.ty)),
+                    _ => None,
                 },
             },
-            _ => Ty::Unknown,
-        }
+            _ => None,
+        };
+        known.unwrap_or_else(|| (module.to_owned(), ty.clone()))
     }
 
     fn path_ty(&self, module: &str, owner: Option<&syn::Type>, path: &syn::Path) -> Ty {
@@ -309,4 +325,12 @@ fn is_key(ty: &Ty) -> bool {
 /// Whether it is a number, a truth value or a character.
 fn is_scalar(ty: &Ty) -> bool {
     matches!(ty, Ty::Rust(name) if fx_ir::scalar::is_scalar(name))
+}
+
+/// The traits that an object implements.
+fn traits_of(object: &syn::TypeTraitObject) -> impl Iterator<Item = &syn::TraitBound> {
+    object.bounds.iter().filter_map(|bound| match bound {
+        syn::TypeParamBound::Trait(bound) => Some(bound),
+        _ => None,
+    })
 }

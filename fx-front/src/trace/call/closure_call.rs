@@ -10,6 +10,7 @@ use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
+use crate::index::{Name, Resolved};
 use crate::syntax::{
     bound_names, names_of,
     substitute::{Substitution, substituted},
@@ -132,9 +133,14 @@ impl Tracer<'_> {
         unsupported(pat.span(), HIDDEN)
     }
 
-    /// Whether the variable holds a closure that is called in place.
-    pub(in crate::trace) fn holds_closure(&self, name: &syn::Ident) -> bool {
-        matches!(self.env.read(&name.to_string()), Some(Val::Closure(..)))
+    /// Whether the name is that of a function of the crate, or of a variable that holds a closure, which is called in
+    /// place.
+    pub(in crate::trace) fn is_callable(&self, name: &syn::Ident) -> bool {
+        let name = name.to_string();
+        match self.env.read(&name) {
+            Some(value) => matches!(value, Val::Closure(..)),
+            None => matches!(self.index.resolve(self.module(), &name), Resolved::Item(_, _, Name::Fn(_))),
+        }
     }
 
     /// Whether a variable that the closure reads is another one by now.

@@ -22,7 +22,7 @@ use crate::trace::{
 impl Tracer<'_> {
     pub(in crate::trace) fn method_call(&mut self, call: &syn::ExprMethodCall, errors: OnError) -> Result<Val> {
         let expected = self.expects.next.take();
-        let with_closures = with_closures(call, &|name| self.holds_closure(name));
+        let with_closures = with_closures(call, &|name| self.is_callable(name));
         let call = with_closures.as_ref().unwrap_or(call);
         let converted = self.by_try_from(call, expected.as_ref());
         let call = converted.as_ref().unwrap_or(call);

@@ -11,17 +11,17 @@ fn takes_closure_of_one(method: &syn::Ident) -> bool {
     IteratorMethod::of(method).is_some_and(|method| method.takes() == Takes::Closure) || method == "and_then"
 }
 
-/// The call with closures in place of functions that are named, and of variables that hold closures, in it and in the
-/// calls that it is made on; `None` where there are none.
+/// The call with closures in place of functions that are named, by a path or by a name that `is_callable` knows, in it and
+/// in the calls that it is made on; `None` where there are none.
 pub(in crate::trace) fn with_closures(
     call: &ExprMethodCall,
-    holds_closure: &dyn Fn(&Ident) -> bool,
+    is_callable: &dyn Fn(&Ident) -> bool,
 ) -> Option<ExprMethodCall> {
     let receiver = match &*call.receiver {
-        Expr::MethodCall(inner) => with_closures(inner, holds_closure),
+        Expr::MethodCall(inner) => with_closures(inner, is_callable),
         _ => None,
     };
-    let closure = named(call, holds_closure);
+    let closure = named(call, is_callable);
     if receiver.is_none() && closure.is_none() {
         return None;
     }
@@ -36,11 +36,11 @@ pub(in crate::trace) fn with_closures(
 }
 
 /// The closure that calls the function which is the call's only argument.
-fn named(call: &ExprMethodCall, holds_closure: &dyn Fn(&Ident) -> bool) -> Option<Expr> {
+fn named(call: &ExprMethodCall, is_callable: &dyn Fn(&Ident) -> bool) -> Option<Expr> {
     let (Some(Expr::Path(path)), 1) = (call.args.first(), call.args.len()) else { return None };
     let is_function = path.path.segments.len() > 1
         && path.path.segments.last().is_some_and(|last| last.ident.to_string().starts_with(char::is_lowercase));
-    let is_called = is_function || path.path.is_ident("Some") || path.path.get_ident().is_some_and(holds_closure);
+    let is_called = is_function || path.path.is_ident("Some") || path.path.get_ident().is_some_and(is_callable);
     if !is_called || !takes_closure_of_one(&call.method) {
         return None;
     }

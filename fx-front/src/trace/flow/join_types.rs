@@ -17,6 +17,13 @@ impl Tracer<'_> {
             return unsupported(span, "branches that hand over a `Result`");
         }
         for (position, ty) in types.iter().enumerate() {
+            // `&dyn Block` of whatever type.
+            let is_other = |other: &Ty| matches!(other, Ty::Struct(_) | Ty::Leaf(_)) && other != ty;
+            if matches!(ty, Ty::Struct(_) | Ty::Leaf(_))
+                && leaves.iter().filter_map(|leaves| leaves.get(position)).any(|leaf| is_other(&leaf.ty()))
+            {
+                return unsupported(span, "branches that hand over values of different types");
+            }
             let is_own = |leaf: &Val| self.is_own_option(leaf) || self.may_borrow_tensor(leaf);
             let owned_option = || leaves.iter().all(|leaves| leaves.get(position).is_none_or(is_own));
             let is_option = matches!(ty, Ty::Option(inner) if is_settled_within(inner)) && owned_option();

@@ -31,8 +31,9 @@ impl Tracer<'_> {
         self.refuse_borrowed(&init.expr, pat, &value)?;
         let mut value = value;
         if let syn::Pat::Type(typed) = &local.pat {
-            // Of `&value` the code is what is borrowed.
-            if !matches!((&*init.expr, &*typed.ty), (syn::Expr::Reference(_), syn::Type::Reference(_))) {
+            // Of `&value` the code is what is borrowed, and of an object it says the type itself.
+            let is_borrow = matches!((&*init.expr, &*typed.ty), (syn::Expr::Reference(_), syn::Type::Reference(_)));
+            if !is_borrow && !is_object_reference(&typed.ty) {
                 self.annotate(&value, &typed.ty)?;
             }
             value = self.typed_none(value, typed);
@@ -106,7 +107,8 @@ impl Tracer<'_> {
             }
             None if by_variable || makes_result(init) => {
                 let reason = "a value whose type only its variable says".to_owned();
-                self.opaque_expr(init, Unsupported { span: init.span(), reason })
+                let cast = as_object(&local.pat, init);
+                self.opaque_expr(cast.as_ref().unwrap_or(init), Unsupported { span: init.span(), reason })
             }
             None => self.initial(init),
         };
@@ -118,15 +120,18 @@ impl Tracer<'_> {
     /// reference or in a list, and of a generic type of the crate's own.
     fn is_said_by_variable(&self, ty: &syn::Type) -> bool {
         let is_object = |ty: &syn::Type| matches!(ty, syn::Type::TraitObject(_));
+        let holds_box = |ty: &syn::Type| matches!(ty, syn::Type::Path(inner) if type_args(&inner.path).any(is_object));
         match ty {
             syn::Type::Reference(reference) => is_object(&reference.elem) || self.is_said_by_variable(&reference.elem),
             syn::Type::Path(path) => {
-                let holds_box =
-                    |ty: &syn::Type| matches!(ty, syn::Type::Path(inner) if type_args(&inner.path).any(is_object));
                 let is_open =
                     type_args(&path.path).next().is_some() && self.index.is_open_type(self.module(), &path.path);
                 is_open || type_args(&path.path).any(|ty| holds_box(ty) || self.is_said_by_variable(ty))
             }
+            syn::Type::Array(array) => {
+                matches!(&*array.elem, syn::Type::Tuple(_)) && self.is_said_by_variable(&array.elem)
+            }
+            syn::Type::Tuple(parts) => parts.elems.iter().any(|part| holds_box(part) || self.is_said_by_variable(part)),
             _ => false,
         }
     }
@@ -252,4 +257,38 @@ fn parts_borrowed(value: Val) -> Val {
 /// Whether a value of the type is a tensor or a number.
 fn is_owned(ty: &Ty) -> bool {
     *ty == Ty::Tensor || is_copy(ty) && !is_untyped(ty)
+}
+
+/// Whether it is a reference to a trait object: `&dyn Fn(&Tensor) -> Tensor`.
+fn is_object_reference(ty: &syn::Type) -> bool {
+    matches!(ty, syn::Type::Reference(reference) if matches!(*reference.elem, syn::Type::TraitObject(_)))
+}
+
+/// What a variable of such a type begins with, with its type: a cast lets what it borrows live as long as the variable does.
+fn as_object(pat: &syn::Pat, init: &syn::Expr) -> Option<syn::Expr> {
+    let syn::Pat::Type(typed) = pat else { return None };
+    is_object_reference(&typed.ty).then(|| cast(init, &typed.ty))
+}
+
+/// The expression as one of that type, each branch of it by itself.
+fn cast(expr: &syn::Expr, ty: &syn::Type) -> syn::Expr {
+    let cast_end = |block: &mut syn::Block| {
+        if let Some(syn::Stmt::Expr(end, None)) = block.stmts.last_mut() {
+            *end = cast(end, ty);
+        }
+    };
+    let mut expr = expr.clone();
+    match &mut expr {
+        syn::Expr::Paren(inner) => *inner.expr = cast(&inner.expr, ty),
+        syn::Expr::Block(block) => cast_end(&mut block.block),
+        syn::Expr::If(branch) => {
+            cast_end(&mut branch.then_branch);
+            if let Some((_, other)) = &mut branch.else_branch {
+                **other = cast(other, ty);
+            }
+        }
+        syn::Expr::Match(choice) => choice.arms.iter_mut().for_each(|arm| *arm.body = cast(&arm.body, ty)),
+        other => return syn::parse_quote_spanned!(other.span()=> (#other) as #ty),
+    }
+    expr
 }

@@ -100,6 +100,15 @@ impl Tracer<'_> {
         }
     }
 
+    /// Whether the expression is a field that holds a module of tch's of a type that nothing says.
+    fn is_module_object(&self, expr: &syn::Expr) -> bool {
+        let syn::Expr::Field(field) = operand(expr) else { return false };
+        let Ty::Struct(owner) = self.chain_ty(&field.base) else { return false };
+        let name = quote::ToTokens::to_token_stream(&field.member).to_string();
+        let module = &self.index.structs[owner].module;
+        self.index.field(owner, &name).is_some_and(|field| self.index.is_module_object(module, &field.ty))
+    }
+
     fn guess_method(&self, call: &syn::ExprMethodCall) -> Ty {
         let name = call.method.to_string();
         let receiver = match self.infer_ty(operand(&call.receiver)) {
@@ -113,6 +122,7 @@ impl Tracer<'_> {
         }
         match (&receiver, name.as_str()) {
             (Ty::Tensor, "i" | "apply" | "apply_t") | (Ty::Leaf(_), "forward" | "forward_t") => Ty::Tensor,
+            (Ty::Unknown, "forward" | "forward_t") if self.is_module_object(&call.receiver) => Ty::Tensor,
             (Ty::Tensor, "is_empty") => Ty::Rust("bool".to_owned()),
             (Ty::Tensor, _) => self.of_tensor(&name),
             (Ty::List(element), "pop") => Ty::Option(element.clone()),

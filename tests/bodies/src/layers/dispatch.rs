@@ -189,8 +189,8 @@ mod tests {
     use super::*;
     use crate::check::{agree, randn, understood};
 
-    understood!(Chosen: 0 of 10);
-    understood!(Boxed: 0 of 11);
+    understood!(Chosen: 0 of 13);
+    understood!(Boxed: 0 of 13);
 
     #[test]
     fn applied() {
