@@ -32,7 +32,7 @@ impl Bindings {
         Bindings::with_deferred(graph, self_bound, &NodeSet::default())
     }
 
-    /// The same, where these nodes are call-time though they are known before.
+    /// The same, where these nodes are call-time though they are known before; what their patterns bind is so as well.
     pub fn with_deferred(graph: &Graph, self_bound: bool, deferred: &NodeSet) -> Bindings {
         let written = AliasAnalysis::of(graph).written(Writers::Ops);
         let mut solver = Solver { graph, times: NodeMap::default(), written, deferred, may_be_left_out: false };
@@ -125,7 +125,7 @@ impl Solver<'_> {
                 solver.end(condition).max(solver.end(body))
             }),
             (_, regions) => {
-                let subject = self.subject(id);
+                let subject = if self.deferred.contains(id) { Binding::Call } else { self.subject(id) };
                 regions.iter().fold(inputs, |time, &region| {
                     self.bind(&self.graph.region(region).params, subject);
                     self.region(region);

@@ -132,15 +132,19 @@ impl<'a> Emitter<'a> {
     }
 }
 
-/// When each value is known, and what `freeze` keeps of it. Control flow that is known then, of a type that no field can
-/// have, is left to the calls that read what it yields.
+/// When each value is known, and what `freeze` keeps of it. Control flow that is known then, and that yields a value of a type
+/// that no field can have, or a `match` that binds one, is left to the calls that read it.
 fn planned(signature: &Signature, graph: &Graph, name: &str, names_of: &dyn TypeNames) -> (Bindings, Plan) {
     let mut deferred = NodeSet::default();
     loop {
         let bindings = Bindings::with_deferred(graph, signature.has_receiver, &deferred);
-        let plan = Plan::of(graph, &bindings, name, names_of);
-        let is_untold = |id: &NodeId| graph.node(*id).op.is_control_flow();
-        let untold: Vec<NodeId> = plan.repeated.iter().copied().filter(is_untold).collect();
+        let plan = Plan::of(graph, (&bindings, &deferred), name, names_of);
+        let untold = |&id: &NodeId| match &graph.node(id).op {
+            op if op.is_control_flow() => Some(id),
+            Op::Placeholder => graph.parent(id).filter(|&owner| matches!(graph.node(owner).op, Op::Match(_))),
+            _ => None,
+        };
+        let untold: Vec<NodeId> = plan.repeated.iter().filter_map(untold).collect();
         if untold.is_empty() {
             return (bindings, plan);
         }

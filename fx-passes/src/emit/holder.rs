@@ -51,7 +51,7 @@ impl Holder {
             Type::Rust(name) if is_number(ty) => Some(Holder::Copied(number(name))),
             Type::Rust(name) if ["&str", "str"].contains(&name.as_str()) => Some(Holder::Text),
             Type::Rust(name) if scalar::is_of_tch(name) => Some(Holder::Copied(name.clone())),
-            Type::Rust(name) if name.starts_with("crate::") && matches!(op, Op::GetAttr(_)) => {
+            Type::Rust(name) if name.starts_with("crate::") && matches!(op, Op::GetAttr(_) | Op::Placeholder) => {
                 declared().or_else(|| named(name)).map(Holder::Captured)
             }
             Type::List(inner) => match &**inner {

@@ -138,22 +138,13 @@ impl Tracer<'_> {
 
     /// The value as an operand of a formatting macro, which looks at it by reference.
     fn format_operand(&mut self, value: &Val, span: Span) -> Result<Arg> {
-        fn is_shown(ty: &Ty) -> bool {
-            match ty {
-                Ty::Tensor => true,
-                Ty::Rust(name) => is_copy(ty) || fx_ir::scalar::is_plain(name),
-                Ty::List(inner) | Ty::Option(inner) => is_shown(inner),
-                Ty::Tuple(parts) => parts.iter().all(is_shown),
-                _ => false,
-            }
-        }
         fn is_plain(value: &Val) -> bool {
             match value {
                 Val::Some(inner) => is_plain(inner),
                 other => matches!(other, Val::Node(..) | Val::Lit(..) | Val::List(_) | Val::Tuple(_)),
             }
         }
-        if !is_plain(value) || !is_shown(&value.ty()) {
+        if !is_plain(value) || !self.is_shown(&value.ty()) {
             return unsupported(span, "a message that shows what is not known");
         }
         match value {
@@ -163,6 +154,18 @@ impl Tracer<'_> {
             }
             Val::Some(inner) => Ok(HostOp::Some.on(self.format_operand(inner, span)?)),
             value => self.operand(value, span),
+        }
+    }
+
+    /// Whether generated code has a value of that type, or a reference to one, where the user's code has it.
+    fn is_shown(&self, ty: &Ty) -> bool {
+        match ty {
+            Ty::Tensor => true,
+            Ty::Rust(name) if self.index.is_enum(ty) => !self.index.is_behind_pointer(name),
+            Ty::Rust(name) => is_copy(ty) || fx_ir::scalar::is_plain(name),
+            Ty::List(inner) | Ty::Option(inner) => self.is_shown(inner),
+            Ty::Tuple(parts) => parts.iter().all(|part| self.is_shown(part)),
+            _ => false,
         }
     }
 

@@ -1,6 +1,7 @@
 //! Variants of the crate's enums that the forward makes: which it is stays known where nothing else decides.
 
 use fx_ir::HostOp;
+use quote::ToTokens;
 use syn::spanned::Spanned;
 
 use crate::syntax::matches_all;
@@ -54,6 +55,7 @@ impl Tracer<'_> {
                     }
                     pat.elems.iter().zip(values.iter().cloned()).collect()
                 }
+                syn::Pat::Struct(pat) if is_last(&pat.path, name) => self.bound_fields(pat, subject)?,
                 syn::Pat::TupleStruct(pat) if !is_last(&pat.path, name) => continue,
                 syn::Pat::Struct(pat) if !is_last(&pat.path, name) => continue,
                 syn::Pat::Path(pat) if !is_last(&pat.path, name) => continue,
@@ -62,6 +64,17 @@ impl Tracer<'_> {
             return Some((arm, bound));
         }
         None
+    }
+
+    /// What the pattern of a variant binds of the fields that the forward has given it; `None` where it asks for more.
+    fn bound_fields<'c>(&self, pat: &'c syn::PatStruct, subject: &Val) -> Option<Vec<(&'c syn::Pat, Val)>> {
+        let given = self.facts.made.get(&subject.node()?)?;
+        let field = |field: &'c syn::FieldPat| {
+            let member = field.member.to_token_stream().to_string();
+            let (_, value) = given.iter().find(|(name, _)| *name == member)?;
+            matches_all(&field.pat).then(|| (&*field.pat, value.clone()))
+        };
+        pat.fields.iter().map(field).collect()
     }
 }
 

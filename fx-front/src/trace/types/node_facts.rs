@@ -211,7 +211,12 @@ impl Tracer<'_> {
     pub(in crate::trace) fn is_own_variant(&self, id: NodeId) -> bool {
         let given = |owner: NodeId, at: usize| {
             let ends = self.graph.node(owner).regions.iter().filter_map(|&region| self.graph.yield_of(region));
-            let mut given = ends.map(|end| self.graph.node(end).args.get(at));
+            // What does not come to its end hands nothing over.
+            let is_left = |end: &NodeId| {
+                let last = self.graph.node(*end).input(0);
+                last.is_some_and(|last| self.graph.node(last).ty == self.index.ir_type(&never()))
+            };
+            let mut given = ends.filter(|end| !is_left(end)).map(|end| self.graph.node(end).args.get(at));
             given.all(|one| match one {
                 Some(Arg::Node(id)) => self.is_own_variant(*id),
                 // A variant that holds nothing.

@@ -123,7 +123,9 @@ impl Tracer<'_> {
     fn variant_operand(&mut self, id: NodeId, span: Span) -> Result<Arg> {
         let held = self.facts.variants.get(&id).map(|(_, held)| held.clone());
         match (self.graph.node(id).op.host().cloned(), held) {
-            (Some(made @ HostOp::Construct(_)), Some(held)) => Ok(made.of(self.exact_operands(&held, span)?)),
+            (Some(made @ (HostOp::Construct(_) | HostOp::Struct(_))), Some(held)) => {
+                Ok(made.of(self.exact_operands(&held, span)?))
+            }
             _ if !self.graph.has_users(id) => Ok(Arg::Node(id)),
             _ => unsupported(span, "code that mentions a value whose type is not known for sure"),
         }

@@ -56,6 +56,10 @@ impl Tracer<'_> {
         let value = self.host_node(HostOp::Struct((path, names)), args, "made", ty.clone(), span);
         if let Some(id) = value.node() {
             self.facts.set_made(id, fields.to_vec());
+            if let Some(variant) = literal.path.segments.last().filter(|_| self.index.is_enum(ty)) {
+                let held = fields.iter().map(|(_, value)| value.clone()).collect();
+                self.facts.set_variant(id, (variant.ident.to_string(), held));
+            }
         }
         Ok(value)
     }

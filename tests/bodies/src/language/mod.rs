@@ -74,6 +74,7 @@ pub mod reference_kinds;
 pub mod results_of_calls;
 pub mod returns;
 pub mod shadowed_names;
+pub mod shown_choices;
 pub mod size_lists;
 pub mod spellings;
 pub mod statements;
