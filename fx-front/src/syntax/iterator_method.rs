@@ -113,8 +113,8 @@ iterator_methods! {
     Inspect inspect Adapt Closure Body;
     TakeWhile take_while Adapt Closure Body;
     SkipWhile skip_while Adapt Closure Other;
-    MapWhile map_while Adapt Closure Other;
-    Scan scan Adapt Fold Other;
+    MapWhile map_while Adapt Closure Body;
+    Scan scan Adapt Fold Body;
     Peekable peekable Adapt Nothing Other;
     Cycle cycle Adapt Nothing Other;
     ByRef by_ref Adapt Nothing Other;

@@ -11,7 +11,7 @@ use crate::trace::desugar::closure_form::is_plain_closure;
 use crate::trace::types::ty::is_copy;
 use crate::trace::{
     Ty,
-    desugar::{Surroundings, iterator_chain::is_chain, jumps},
+    desugar::{Surroundings, iterator_chain::is_chain, jumps, scan::scanned},
 };
 
 /// What a loop over a chain of adaptors is without the last of them.
@@ -25,6 +25,9 @@ pub(in crate::trace) fn without_adaptor(each: &ExprForLoop, around: &mut dyn Sur
     if let Some(element) = only_element(&each.expr).filter(|_| !jumps::jumps(&each.body)) {
         let (pat, stmts) = (&each.pat, &each.body.stmts);
         return Some(Plain::Block(parse_quote_spanned!(element.span()=> { let #pat = #element; #(#stmts)* })));
+    }
+    if let Some(block) = scanned(each, around) {
+        return Some(Plain::Block(block));
     }
     let Expr::MethodCall(call) = &*each.expr else { return None };
     let (span, over) = (call.method.span(), &*call.receiver);
@@ -55,7 +58,7 @@ pub(in crate::trace) fn without_adaptor(each: &ExprForLoop, around: &mut dyn Sur
 }
 
 /// A name for the element of a chain; of one with parts, which generated code has by reference, a name for each part.
-fn element_of(over: &Expr, around: &mut dyn Surroundings) -> Expr {
+pub(in crate::trace) fn element_of(over: &Expr, around: &mut dyn Surroundings) -> Expr {
     let span = over.span();
     if let Expr::MethodCall(call) = over {
         match (IteratorMethod::of(&call.method), call.args.first()) {
@@ -103,7 +106,7 @@ fn iteration(call: &syn::ExprMethodCall, closure: &syn::ExprClosure, item: &Expr
     let (span, pat, stmts) = (call.method.span(), &each.pat, &each.body.stmts);
     let method = IteratorMethod::of(&call.method);
     let taken = match method {
-        Some(M::Map | M::FilterMap) => item.clone(),
+        Some(M::Map | M::FilterMap | M::MapWhile) => item.clone(),
         _ => parse_quote_spanned!(span=> &#item),
     };
     let value = applied(closure, &taken);
@@ -111,6 +114,9 @@ fn iteration(call: &syn::ExprMethodCall, closure: &syn::ExprClosure, item: &Expr
         Some(M::Map) => parse_quote_spanned!(span=> { let #pat = #value; #(#stmts)* }),
         Some(M::Filter) => parse_quote_spanned!(span=> { if #value { let #pat = #item; #(#stmts)* } }),
         Some(M::FilterMap) => parse_quote_spanned!(span=> { if let Some(#pat) = #value { #(#stmts)* } }),
+        Some(M::MapWhile) => parse_quote_spanned!(span=> {
+            match #value { Some(#pat) => { #(#stmts)* } None => break }
+        }),
         Some(M::TakeWhile) => parse_quote_spanned!(span=> {
             if !(#closure)(#taken) { break; }
             let #pat = #item;

@@ -73,6 +73,7 @@ pub mod reassigned_options;
 pub mod reference_kinds;
 pub mod results_of_calls;
 pub mod returns;
+pub mod scans;
 pub mod shadowed_names;
 pub mod shown_choices;
 pub mod size_lists;
