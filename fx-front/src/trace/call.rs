@@ -12,6 +12,7 @@ pub(in crate::trace) mod macros;
 pub(in crate::trace) mod method;
 pub(in crate::trace) mod module_call;
 pub(in crate::trace) mod opaque_call;
+pub(in crate::trace) mod operator_call;
 pub(in crate::trace) mod output;
 pub(in crate::trace) mod panics;
 pub(in crate::trace) mod parameters;

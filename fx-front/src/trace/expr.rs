@@ -76,15 +76,7 @@ impl Tracer<'_> {
             syn::Expr::Group(inner) => self.expr(&inner.expr),
             syn::Expr::Reference(inner) if inner.mutability.is_none() => self.shared_ref(inner),
             syn::Expr::Reference(inner) => self.mut_ref(inner),
-            syn::Expr::Unary(unary) => {
-                let value = self.expr(base(&unary.expr))?;
-                let is_own = value.ref_kind() == Some(RefKind::Value) && self.derefs(&value.ty());
-                let behind = match unary.op {
-                    syn::UnOp::Deref(_) if is_own => self.dereferenced(&value, unary.span()),
-                    _ => None,
-                };
-                behind.unwrap_or_else(|| self.unary(unary, value))
-            }
+            syn::Expr::Unary(unary) => self.unary_expr(unary),
             syn::Expr::Binary(binary) if is_compound(&binary.op) => self.compound(binary),
             syn::Expr::Binary(binary) => self.binary(binary),
             syn::Expr::Assign(assign) => self.assign(assign),

@@ -24,6 +24,9 @@ impl Tracer<'_> {
         if let Some(known) = short_circuit(&binary.op, &left, &right) {
             return Ok(known);
         }
+        if let Some(value) = self.own_binary(binary, &left, &right) {
+            return value;
+        }
         self.arithmetic(&binary.op, left, right, binary.span())
     }
 

@@ -17,6 +17,9 @@ use crate::trace::{
 impl Tracer<'_> {
     /// `ys += x`: on a tensor that nobody else can see it is `ys = ys + x`.
     pub(in crate::trace) fn compound(&mut self, binary: &syn::ExprBinary) -> Result<Val> {
+        if let Some(value) = self.own_compound(binary, &plain_operator(&binary.op))? {
+            return Ok(value);
+        }
         let left = match &*binary.left {
             // `*ys += x` behind a `&mut`.
             syn::Expr::Unary(inner) if matches!(inner.op, syn::UnOp::Deref(_)) => &inner.expr,

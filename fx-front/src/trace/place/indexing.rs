@@ -64,6 +64,9 @@ impl Tracer<'_> {
             let item = usize::try_from(*at).ok().and_then(|at| items.get(at));
             return item.map_or_else(|| unsupported(index.span(), "an index past the end"), |item| Ok(item.clone()));
         }
+        if let Some(value) = self.own_index(index, &list, &at) {
+            return value;
+        }
         let element = match list.ty() {
             Ty::List(element) => *element,
             other => return unsupported(index.span(), format!("indexing a value {}", self.index.of_type(&other))),

@@ -94,6 +94,7 @@ impl Tracer<'_> {
         }
         let (left, right) = (self.infer_ty(operand(&binary.left)), self.infer_ty(operand(&binary.right)));
         match (&left, &right) {
+            (Ty::Struct(_), _) | (_, Ty::Struct(_)) => Ty::Unknown,
             (Ty::Tensor, _) | (_, Ty::Tensor) => Ty::Tensor,
             (a, b) if a == b && is_copy(a) && !is_untyped(a) => left,
             _ => Ty::Unknown,

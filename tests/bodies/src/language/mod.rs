@@ -65,6 +65,7 @@ pub mod opaque_statements;
 pub mod operators;
 pub mod options;
 pub mod outliving_values;
+pub mod own_operators;
 pub mod ownership;
 pub mod pointed_inputs;
 pub mod pointed_numbers;
