@@ -8,6 +8,7 @@ pub(in crate::trace) mod chain_value;
 pub(in crate::trace) mod condition_chain;
 pub(in crate::trace) mod enum_value;
 pub(in crate::trace) mod iterable;
+pub(in crate::trace) mod iterator_element;
 pub(in crate::trace) mod iterator_next;
 pub(in crate::trace) mod iterator_value;
 pub(in crate::trace) mod join;

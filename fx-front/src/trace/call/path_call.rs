@@ -246,7 +246,15 @@ impl Tracer<'_> {
 
     /// An argument for a function of the crate, which may write to what is ours.
     pub(in crate::trace) fn handed_on(&mut self, arg: &syn::Expr) -> Result<Val> {
-        self.mut_ref_to_local(arg)?.map_or_else(|| self.expr(arg), Ok)
+        if let Some(place) = self.mut_ref_to_local(arg)? {
+            return Ok(place);
+        }
+        let mark = self.checkpoint();
+        if let Ok(Some(iterator)) = self.iterator_of(arg) {
+            return Ok(iterator);
+        }
+        self.rollback(mark);
+        self.expr(arg)
     }
 
     /// The argument of a method of the crate at that position, whose parameter says what an `into()` makes.

@@ -109,17 +109,7 @@ impl<'a> Tracer<'a> {
         match over {
             Expr::Paren(inner) => self.counted_source(&inner.expr, sources),
             Expr::MethodCall(_) => self.chain_of(over, sources),
-            Expr::Range(syn::ExprRange { start: Some(start), end: Some(end), limits, .. }) => {
-                let mut ends = Vec::new();
-                for end in [start, end] {
-                    let value = self.expr(end)?;
-                    let name = self.fresh_name("end", over.span());
-                    sources.push((name.to_string(), value));
-                    ends.push(name);
-                }
-                let [start, end] = ends.as_slice() else { return Ok(None) };
-                Ok(Some(parse_quote_spanned!(over.span()=> (#start #limits #end))))
-            }
+            Expr::Range(range) if range.start.is_some() && range.end.is_some() => self.range_with_names(range, sources),
             list => Ok(self.source(list, sources)?.map(|list| parse_quote_spanned!(over.span()=> #list.into_iter()))),
         }
     }

@@ -8,29 +8,26 @@ use std::rc::Rc;
 
 use fx_ir::Arg;
 use proc_macro2::Span;
-use quote::ToTokens;
 use syn::{Expr, parse_quote_spanned, spanned::Spanned};
 
 use crate::syntax::integer_literal;
-use crate::trace::types::ty::is_copy;
 use crate::trace::{
-    RefKind, Result, Tracer, Ty, Val,
+    Result, Tracer, Ty, Val,
     call::closure_call::handed_on,
     desugar::{
         closure_form::is_plain_closure,
         held_iterator::{NTH, iterator_root, root},
     },
     place::local_place::LocalPlace,
-    unsupported,
 };
 
 /// How an iterator was made.
 #[derive(Debug)]
 pub(in crate::trace) struct IteratorValue {
     /// The adaptors, with a name for each list.
-    expr: Expr,
+    pub(in crate::trace) expr: Expr,
     /// The lists.
-    sources: Sources,
+    pub(in crate::trace) sources: Sources,
 }
 
 /// The lists of a chain by the names that they have in it.
@@ -59,12 +56,14 @@ impl Tracer<'_> {
     pub(in crate::trace) fn chain_of(&mut self, expr: &Expr, sources: &mut Sources) -> Result<Option<Expr>> {
         let call = match expr {
             Expr::Paren(inner) => return self.chain_of(&inner.expr, sources),
+            Expr::Range(range) => return self.range_with_names(range, sources),
             Expr::MethodCall(call) => call,
             place => return Ok(self.chain_at(place, sources)),
         };
         let (name, args) = (call.method.to_string(), call.args.iter().collect::<Vec<&Expr>>());
         let inner = match (name.as_str(), args.as_slice()) {
-            ("by_ref", []) => return self.chain_of(&call.receiver, sources),
+            // What was looked at is asked for again, as nothing but its number says which it is.
+            ("by_ref" | "peekable", []) => return self.chain_of(&call.receiver, sources),
             ("iter" | "into_iter", []) => match self.chain_of(&call.receiver, sources)? {
                 Some(chain) => return Ok(Some(chain)),
                 None => self.source(&call.receiver, sources)?,
@@ -95,6 +94,24 @@ impl Tracer<'_> {
             *closure = self.named_closure(closure, sources);
         }
         Ok(Some(Expr::MethodCall(call)))
+    }
+
+    /// A range with a name for each of its ends; `None` where one is left open.
+    pub(in crate::trace) fn range_with_names(
+        &mut self,
+        range: &syn::ExprRange,
+        sources: &mut Sources,
+    ) -> Result<Option<Expr>> {
+        let (Some(start), Some(end), limits) = (&range.start, &range.end, &range.limits) else { return Ok(None) };
+        let span = range.span();
+        let mut named = |end: &Expr| {
+            let value = self.expr(end)?;
+            let name = self.fresh_name("end", span);
+            sources.push((name.to_string(), value));
+            Ok(name)
+        };
+        let (start, end) = (named(start)?, named(end)?);
+        Ok(Some(parse_quote_spanned!(span=> (#start #limits #end))))
     }
 
     /// A closure that calls this one by a name: it sees the variables of the place where it is written, wherever the
@@ -172,14 +189,27 @@ impl Tracer<'_> {
 
     /// `it.next()`, and the like; `None` if the receiver is no iterator that is held, or the method another.
     pub(in crate::trace) fn iterator_method(&mut self, call: &syn::ExprMethodCall) -> Result<Option<Val>> {
-        let Some((place, chain, at)) = self.iterator_at(&call.receiver) else { return Ok(None) };
         let (name, span) = (call.method.to_string(), call.span());
+        let Some((place, chain, at)) = self.iterator_at(&call.receiver) else {
+            return if name == "next" && call.args.is_empty() {
+                self.first_in_chain(&call.receiver, span)
+            } else {
+                Ok(None)
+            };
+        };
         match (name.as_str(), call.args.first()) {
             ("next", None) => {
                 let value = self.element_after(&chain, &chain.expr, at.clone(), span)?;
                 let next = self.plus(at, &Val::Lit(Arg::Int(1), usize_ty()), span)?;
                 self.set_local(&place, Val::Iter(chain, Box::new(next)), span)?;
                 Ok(Some(value))
+            }
+            ("peek", None) if !computes(&chain.expr) => {
+                let value = self.element_after(&chain, &chain.expr, at, span)?;
+                Ok(Some(match value {
+                    Val::Some(inner) => Val::Some(Box::new(inner.borrowed())),
+                    value => value.borrowed(),
+                }))
             }
             (NTH, Some(turn)) => {
                 let turn = self.expr(turn)?;
@@ -190,6 +220,21 @@ impl Tracer<'_> {
         }
     }
 
+    /// The first element of a chain that no variable holds; `None` where it is no chain with adaptors that are known here.
+    fn first_in_chain(&mut self, chain: &Expr, span: Span) -> Result<Option<Val>> {
+        if !matches!(chain, Expr::MethodCall(last) if last.method != "iter" && last.method != "into_iter") {
+            return Ok(None);
+        }
+        let mark = self.checkpoint();
+        if let Ok(Some(Val::Iter(chain, at))) = self.iterator_of(chain)
+            && let Ok(first) = self.element_after(&chain, &chain.expr, *at, span)
+        {
+            return Ok(Some(first));
+        }
+        self.rollback(mark);
+        Ok(None)
+    }
+
     pub(in crate::trace) fn plus(&mut self, at: Val, by: &Val, span: Span) -> Result<Val> {
         match (&at, by) {
             (_, Val::Lit(Arg::Int(0), _)) => Ok(at),
@@ -197,104 +242,10 @@ impl Tracer<'_> {
             _ => self.arithmetic(&syn::BinOp::Add(syn::token::Plus::default()), at, by.clone(), span),
         }
     }
-
-    /// The element of that number, if there is one.
-    fn element_after(&mut self, chain: &IteratorValue, expr: &Expr, at: Val, span: Span) -> Result<Val> {
-        let Expr::MethodCall(call) = expr else { return self.element(chain, expr, &at, span) };
-        let count = call.args.first().and_then(integer_literal);
-        match (call.method.to_string().as_str(), count, &at) {
-            ("iter" | "into_iter", ..) => self.element(chain, &call.receiver, &at, span).map(|value| match value {
-                Val::Some(inner) if call.method == "iter" => Val::Some(Box::new(inner.borrowed())),
-                value if call.method == "iter" && value.ref_kind() == Some(RefKind::Value) => value.borrowed(),
-                value => value,
-            }),
-            ("skip", Some(count), _) => {
-                let at = self.plus(at, &Val::Lit(Arg::Int(count), usize_ty()), span)?;
-                self.element_after(chain, &call.receiver, at, span)
-            }
-            ("take", Some(count), Val::Lit(Arg::Int(number), _)) => {
-                if *number < count {
-                    self.element_after(chain, &call.receiver, at, span)
-                } else {
-                    Ok(nothing())
-                }
-            }
-            ("enumerate", ..) => {
-                let inner = self.element_after(chain, &call.receiver, at.clone(), span)?;
-                paired(at, inner, span)
-            }
-            ("copied" | "cloned", ..) => {
-                let inner = self.element_after(chain, &call.receiver, at, span)?;
-                copied(inner).map_or_else(|| unsupported(span, "`next` of an iterator that clones"), Ok)
-            }
-            ("map", ..) => {
-                let (inner, option) =
-                    (self.element_after(chain, &call.receiver, at, span)?, self.fresh_name("next", span));
-                let (map, args) = (&call.method, &call.args);
-                let mapped: Expr = parse_quote_spanned!(span=> #option.#map(#args));
-                let option = (option.to_string(), inner);
-                let variables: Sources = chain.sources.iter().cloned().chain([option]).collect();
-                self.with_variables(&variables, |tracer| tracer.expr(&mapped))
-            }
-            ("rev", ..) => {
-                let at = self.number_from_behind(chain, &call.receiver, at, span)?;
-                self.element_after(chain, &call.receiver, at, span)
-            }
-            (name, ..) => unsupported(span, format!("`next` of an iterator by `{name}`")),
-        }
-    }
-
-    /// The number of the element that is `at` from behind in a list: one that no list has where there is none.
-    fn number_from_behind(&mut self, chain: &IteratorValue, over: &Expr, at: Val, span: Span) -> Result<Val> {
-        let Expr::MethodCall(syn::ExprMethodCall { receiver: list, method, .. }) = over else {
-            return unsupported(span, "`next` of an iterator by `rev`");
-        };
-        if method != "iter" && method != "into_iter" {
-            return unsupported(span, format!("`next` of an iterator by `rev` of `{method}`"));
-        }
-        let behind = self.plus(at, &Val::Lit(Arg::Int(1), usize_ty()), span)?;
-        let mut variables = chain.sources.clone();
-        variables.push(("fx_behind".to_owned(), behind));
-        let number: Expr = parse_quote_spanned!(span=> #list.len().wrapping_sub(fx_behind));
-        self.with_variables(&variables, |tracer| tracer.expr(&number))
-    }
-
-    /// The element of a list.
-    fn element(&mut self, chain: &IteratorValue, list: &Expr, at: &Val, span: Span) -> Result<Val> {
-        let name = list.to_token_stream().to_string();
-        let Some((_, list)) = chain.sources.iter().find(|(known, _)| *known == name) else {
-            return unsupported(span, "an iterator of this form");
-        };
-        self.element_taken(list, at, span)
-    }
 }
 
-/// `(number, element)`, if there is one.
-fn paired(at: Val, option: Val, span: Span) -> Result<Val> {
-    match option {
-        Val::Some(inner) => Ok(Val::Some(Box::new(Val::Tuple(vec![at, *inner])))),
-        Val::Lit(Arg::None, _) => Ok(nothing()),
-        _ => unsupported(span, "`next` of an iterator that counts"),
-    }
-}
-
-/// The option of an element with what it refers to in the element's place; `None` where that is not copied.
-fn copied(option: Val) -> Option<Val> {
-    let is_copied = |ty: &Ty| *ty == Ty::Tensor || is_copy(ty);
-    match option {
-        Val::Some(inner) if is_copied(&inner.ty()) => {
-            let kind = inner.ref_kind().map(RefKind::behind);
-            Some(Val::Some(Box::new(match kind {
-                Some(kind) => inner.with_ref_kind(kind),
-                None => *inner,
-            })))
-        }
-        Val::Node(_, Ty::Option(ref held), kind) if is_copied(held) => Some(option.with_ref_kind(kind.behind())),
-        Val::Lit(Arg::None, _) => Some(option),
-        _ => None,
-    }
-}
-
-fn nothing() -> Val {
-    Val::Lit(Arg::None, Ty::Option(Box::new(Ty::Unknown)))
+/// Whether an element of the chain is computed each time that it is asked for.
+fn computes(chain: &Expr) -> bool {
+    matches!(chain, Expr::MethodCall(call) if call.method == "map" || computes(&call.receiver)
+        || call.args.first().is_some_and(computes))
 }

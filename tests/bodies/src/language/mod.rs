@@ -39,6 +39,7 @@ pub mod gathered_choices;
 pub mod gathered_results;
 pub mod generics;
 pub mod gradients;
+pub mod handed_iterators;
 pub mod held_results;
 pub mod helpers;
 pub mod hidden_variables;
