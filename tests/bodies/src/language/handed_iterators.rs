@@ -119,6 +119,31 @@ impl Iterators {
     }
 }
 
+/// Pairs of weights, which no field of the frozen model can hold whole, beside what a call computes.
+#[derive(Debug, Module)]
+pub struct Projections {
+    weight: Tensor,
+    bias: Tensor,
+    heads: i64,
+}
+
+#[traceable(strict)]
+impl Projections {
+    pub fn forward(&self, q: &Tensor, k: &Tensor) -> Tensor {
+        let (weights, biases) = (self.weight.chunk(2, 0), self.bias.chunk(2, 0));
+        let split = |xs: Tensor| {
+            let (b, l, _) = xs.size3().unwrap();
+            xs.view([b, l, self.heads, -1]).transpose(1, 2)
+        };
+        let mut projected = [q, k]
+            .into_iter()
+            .zip(weights.iter().zip(biases.iter()))
+            .map(|(xs, (weight, bias))| split(xs.linear(weight, Some(bias))));
+        let (q, k) = (projected.next().unwrap(), projected.next().unwrap());
+        q.matmul(&k.transpose(-1, -2))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -134,5 +159,14 @@ mod tests {
         agree!(Iterators::new, [randn(&[2, 4])], |net, xs| net.looked_into(xs));
         agree!(Iterators::new, [randn(&[2, 4])], |net, xs| net.zipped(xs));
         agree!(Iterators::new, [randn(&[2, 4])], |net, xs| net.ranges(xs));
+    }
+
+    #[test]
+    fn zipped_weights() {
+        let make = |p: &nn::Path| {
+            let weight = p.randn("weight", &[8, 4], 0.0, 1.0);
+            Projections { weight, bias: p.randn("bias", &[8], 0.0, 1.0), heads: 2 }
+        };
+        agree!(make, [(randn(&[2, 3, 4]), randn(&[2, 3, 4]))], |net, (q, k)| net.forward(q, k));
     }
 }
