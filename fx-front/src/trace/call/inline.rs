@@ -124,10 +124,12 @@ impl Tracer<'_> {
     fn within_frame(&mut self, function: usize, args: Vec<Val>, span: Span) -> Result<Val> {
         let callee = &self.index.fns[function];
         let (closures, told) = (std::mem::take(&mut self.closures), self.opaque.len());
+        // What the caller's variable is says nothing of the lists in here.
+        let expects_vec = self.expects_vec.take();
         let value = self.bind_params(function, args, span).and_then(|()| self.body(&callee.block));
         let value = value.and_then(|value| self.typed(value, function)).map(handed_on);
         let value = value.and_then(|value| self.keeps_types(callee, told).map(|()| value));
-        self.closures = closures;
+        (self.closures, self.expects_vec) = (closures, expects_vec);
         value
     }
 

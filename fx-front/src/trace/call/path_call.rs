@@ -263,12 +263,17 @@ impl Tracer<'_> {
         if converts && let Some(param) = typed_params(&self.index.fns[method].sig).nth(at) {
             self.expects.next = Some(Expectation::of_parameter(&param.ty, method));
         }
-        self.handed_on(arg)
+        let ty = typed_params(&self.index.fns[method].sig).nth(at).map(|param| &*param.ty);
+        self.gathering(ty, |tracer| tracer.handed_on(arg))
     }
 
     fn call_fn(&mut self, id: usize, call: &syn::ExprCall, errors: OnError) -> Result<Val> {
         let callee = &self.index.fns[id];
-        let mut args = call.args.iter().map(|arg| self.handed_on(arg)).collect::<Result<Vec<Val>>>()?;
+        let own = usize::from(callee.sig.receiver().is_some());
+        let param = |at: usize| typed_params(&callee.sig).nth(at.checked_sub(own)?).map(|param| &*param.ty);
+        let args = call.args.iter().enumerate();
+        let args = args.map(|(at, arg)| self.gathering(param(at), |tracer| tracer.handed_on(arg)));
+        let mut args = args.collect::<Result<Vec<Val>>>()?;
         let receiver = if callee.sig.receiver().is_some() && !args.is_empty() { Some(args.remove(0)) } else { None };
         self.constants = self.constant_arguments(callee, &call.func);
         self.inline_with(id, receiver, args, errors, call.span())

@@ -7,7 +7,7 @@ use syn::{Expr, parse_quote_spanned, spanned::Spanned};
 use crate::syntax::iterator_method::{Form, IteratorMethod, Role};
 use crate::syntax::{any, mentions, written_types::segment_args};
 use crate::trace::desugar::closure_form::{is_plain_closure, plain};
-use crate::trace::types::ty::is_copy;
+use crate::trace::types::{expectation::gathers_vec, ty::is_copy};
 use crate::trace::{
     Ty,
     desugar::{Surroundings, iterator_adaptors::is_adapted, iterator_consumers::consumed},
@@ -174,9 +174,8 @@ fn gathers(call: &syn::ExprMethodCall, around: &dyn Surroundings) -> bool {
     match &call.turbofish {
         None if call.method == "collect_vec" => true,
         Some(fish) => {
-            let is_open = fish.args.iter().any(is_left_open);
-            let fish = fish.to_token_stream().to_string();
-            fish.contains("Vec <") || fish.contains("Vec<") || is_open && around.collects_vec()
+            let is_vec = |arg: &syn::GenericArgument| matches!(arg, syn::GenericArgument::Type(ty) if gathers_vec(ty).unwrap_or(true));
+            fish.args.iter().any(is_vec) || fish.args.iter().any(is_left_open) && around.collects_vec()
         }
         None => around.collects_vec(),
     }

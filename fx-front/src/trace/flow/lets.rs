@@ -2,7 +2,6 @@
 
 use fx_ir::{Arg, Effect, HostOp, Op, Type};
 use proc_macro2::Span;
-use quote::ToTokens;
 use syn::spanned::Spanned;
 
 use crate::syntax::{makes_result, written_types::type_args};
@@ -11,6 +10,7 @@ use crate::trace::{
     RefKind, Result, Tracer, Ty, Unsupported, Val,
     desugar::{array_from_fn::written_out, closure_form::plain, iterator_chain::is_lazy},
     entry::signature,
+    types::expectation::gathers_vec,
     unsupported,
 };
 
@@ -200,15 +200,6 @@ fn of_reference(ty: Ty) -> Ty {
     match ty {
         Ty::Option(held) if *held == Ty::Tensor => Ty::Option(Box::new(Ty::Rust(TENSOR_REFERENCE.to_owned()))),
         other => other,
-    }
-}
-
-/// Whether what a variable of the type is gathered into is a `Vec`; `None` where a part of it may be.
-fn gathers_vec(ty: &syn::Type) -> Option<bool> {
-    let written = ty.to_token_stream().to_string();
-    match (written.starts_with("Vec"), written.contains("Vec")) {
-        (true, _) => Some(true),
-        (false, is_part) => (!is_part).then_some(false),
     }
 }
 

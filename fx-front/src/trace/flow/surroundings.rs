@@ -1,10 +1,9 @@
 //! What a trace knows of the code around an expression that is rewritten.
 
 use proc_macro2::{Ident, Span};
-use quote::ToTokens;
 use syn::Expr;
 
-use crate::trace::{Tracer, Ty, Val, desugar::Surroundings};
+use crate::trace::{Tracer, Ty, Val, desugar::Surroundings, types::expectation::gathers_vec};
 
 impl Surroundings for Tracer<'_> {
     fn element_ty(&mut self, over: &Expr) -> Option<Ty> {
@@ -44,7 +43,10 @@ impl Surroundings for Tracer<'_> {
     }
 
     fn collects_vec(&self) -> bool {
-        self.expects_vec.unwrap_or_else(|| self.function().sig.output.to_token_stream().to_string().contains("Vec"))
+        self.expects_vec.unwrap_or_else(|| match &self.function().sig.output {
+            syn::ReturnType::Type(_, ty) => gathers_vec(ty).unwrap_or(true),
+            syn::ReturnType::Default => false,
+        })
     }
 
     fn new_name(&mut self, what: &str, span: Span) -> Ident {

@@ -9,7 +9,7 @@ use fx_ir::{Arg, HostOp, NodeId};
 use proc_macro2::Span;
 use quote::ToTokens;
 
-use crate::syntax::written_types::type_args;
+use crate::syntax::{mentions, written_types::type_args};
 use crate::trace::std_model::convert::is_conversion;
 use crate::trace::types::ty::is_copy;
 use crate::trace::{
@@ -84,6 +84,15 @@ impl Tracer<'_> {
     pub(in crate::trace) fn expected_of_function(&self) -> Option<Expectation> {
         let ty = value_type(&self.function().sig.output).filter(|_| self.closures == 0)?;
         self.written(ty)
+    }
+
+    /// Traces what is put where something of the type is expected, which says whether a `Vec` is gathered there.
+    pub(in crate::trace) fn gathering<T>(&mut self, ty: Option<&syn::Type>, trace: impl FnOnce(&mut Self) -> T) -> T {
+        let outer = self.expects_vec;
+        self.expects_vec = ty.and_then(gathers_vec).or(outer);
+        let value = trace(self);
+        self.expects_vec = outer;
+        value
     }
 
     pub(in crate::trace) fn expected_ty(&self, expected: &Expectation) -> Ty {
@@ -169,5 +178,19 @@ fn last(expr: &syn::Expr) -> &syn::Expr {
             _ => expr,
         },
         expr => expr,
+    }
+}
+
+/// Other types that `collect` makes.
+const OTHERS: [&str; 8] =
+    ["BTreeMap", "BTreeSet", "BinaryHeap", "HashMap", "HashSet", "IndexMap", "LinkedList", "VecDeque"];
+
+/// Whether what a value of the type is gathered into is a `Vec`; `None` where a part of it may be.
+pub(in crate::trace) fn gathers_vec(ty: &syn::Type) -> Option<bool> {
+    let has = |name: &str| mentions(ty, &syn::Ident::new(name, Span::call_site()));
+    match ty {
+        _ if OTHERS.into_iter().any(has) => Some(false),
+        syn::Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "Vec") => Some(true),
+        _ => (!has("Vec")).then_some(false),
     }
 }

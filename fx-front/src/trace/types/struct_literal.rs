@@ -32,8 +32,13 @@ impl Tracer<'_> {
     fn given_fields(&mut self, literal: &syn::ExprStruct, ty: &Ty) -> Result<Vec<(String, Val)>> {
         let mut fields = Vec::new();
         for field in &literal.fields {
-            let value = self.moved_into(&field.expr)?;
-            fields.push((field.member.to_token_stream().to_string(), value));
+            let member = field.member.to_token_stream().to_string();
+            let known = match ty {
+                Ty::Struct(owner) => self.index.field(*owner, &member),
+                _ => None,
+            };
+            let value = self.gathering(known.map(|known| &known.ty), |tracer| tracer.moved_into(&field.expr))?;
+            fields.push((member, value));
         }
         if let Some(rest) = &literal.rest {
             let base = self.expr(rest)?;

@@ -184,7 +184,7 @@ impl OpaqueShadow {
     pub fn forward(&self, xs: &Tensor, r: Option<&Tensor>, n: i64) -> Tensor {
         let mut ys = xs.apply(&self.fc);
         if n > 1 {
-            let sizes: VecDeque<i64> = (0..2)
+            let sizes: Vec<i64> = (0..2)
                 .map(|k| {
                     let mut r = vec![k];
                     r.push(n);

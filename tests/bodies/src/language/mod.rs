@@ -36,6 +36,7 @@ pub mod folds;
 pub mod frozen_choices;
 pub mod functions;
 pub mod gathered_choices;
+pub mod gathered_kinds;
 pub mod gathered_results;
 pub mod generics;
 pub mod gradients;
