@@ -2,6 +2,7 @@
 
 use syn::spanned::Spanned;
 
+use crate::index::Function;
 use crate::syntax::written_types::typed_params;
 use crate::trace::{Result, Tracer, Ty, Val, types::expectation::Expectation};
 
@@ -24,6 +25,35 @@ impl Tracer<'_> {
             Some(from) => self.inline(from, None, vec![value.clone()], call.span()).map(Some),
             None => Ok(None),
         }
+    }
+
+    /// `chain.collect()`, where the code around it asks for a struct of the crate's with one `FromIterator`; `None` for any
+    /// other call.
+    pub(in crate::trace) fn own_collection(
+        &mut self,
+        call: &syn::ExprMethodCall,
+        expected: Option<&Expectation>,
+    ) -> Result<Option<Val>> {
+        let written = call.turbofish.as_ref().and_then(|fish| match fish.args.first() {
+            Some(syn::GenericArgument::Type(ty)) => self.written(ty),
+            _ => None,
+        });
+        let Some(wanted) = written.as_ref().or(expected).filter(|_| call.method == "collect") else { return Ok(None) };
+        let Ty::Struct(wanted) = self.expected_ty(wanted) else { return Ok(None) };
+        let is_it = |function: &Function| {
+            let of = function.owner.as_ref().map(|owner| self.index.ty(&function.module, None, owner));
+            function.sig.ident == "from_iter"
+                && function.of_trait.as_deref() == Some("FromIterator")
+                && of == Some(Ty::Struct(wanted))
+        };
+        let mut known = (0..self.index.fns.len()).filter(|&id| is_it(&self.index.fns[id]));
+        let (Some(from), None) = (known.next(), known.next()) else { return Ok(None) };
+        let mark = self.checkpoint();
+        if let Ok(Some(chain)) = self.iterator_of(&call.receiver) {
+            return self.inline(from, None, vec![chain], call.span()).map(Some);
+        }
+        self.rollback(mark);
+        Ok(None)
     }
 
     /// The `From` of the crate's own that makes such a struct of the value.

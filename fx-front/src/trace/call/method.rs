@@ -31,6 +31,9 @@ impl Tracer<'_> {
         {
             return Ok(list);
         }
+        if let Some(value) = self.own_collection(call, expected.as_ref())? {
+            return Ok(value);
+        }
         if let Some(value) = self.by_form(call, errors)? {
             return Ok(value);
         }

@@ -67,6 +67,7 @@ pub mod opaque_statements;
 pub mod operators;
 pub mod options;
 pub mod outliving_values;
+pub mod own_collections;
 pub mod own_operators;
 pub mod ownership;
 pub mod pointed_inputs;
