@@ -52,7 +52,7 @@ impl<'a> Tracer<'a> {
             ) => self.changed(list, element, name, call),
             ("extend" | "extend_from_slice", _) => match extension(element, call) {
                 Some(items) => Some(self.extended(&items, call)),
-                None => self.changed(list, element, name, call),
+                None => self.extended_by_option(call).or_else(|| self.changed(list, element, name, call)),
             },
             _ => self.accessed(list, element, ElementAccess::of(&call.method)?, call),
         }

@@ -2,7 +2,7 @@
 
 use syn::spanned::Spanned;
 
-use crate::trace::{Result, Tracer, Ty, Val, desugar::iterator_chain::is_chain};
+use crate::trace::{RefKind, Result, Tracer, Ty, Val, desugar::iterator_chain::is_chain};
 
 impl Tracer<'_> {
     /// `list.extend(items)` as a `push` for each of the items.
@@ -18,6 +18,28 @@ impl Tracer<'_> {
             }
         };
         self.expr(&pushed)
+    }
+
+    /// `list.extend(option)` of an option that owns a tensor as a `push` of what it holds; `None` of anything else.
+    pub(in crate::trace) fn extended_by_option(&mut self, call: &syn::ExprMethodCall) -> Option<Result<Val>> {
+        let (items, list) = (call.args.first().filter(|_| call.method == "extend")?, &call.receiver);
+        let mark = self.checkpoint();
+        let option = self.expr(items).ok();
+        let is_owned = match &option {
+            Some(Val::Some(held)) => held.is_tensor() && held.ref_kind() == Some(RefKind::Value),
+            Some(Val::Node(id, Ty::Option(held), RefKind::Value)) => {
+                **held == Ty::Tensor && !self.holds_references(*id)
+            }
+            _ => false,
+        };
+        let Some(option) = option.filter(|_| is_owned) else {
+            self.rollback(mark);
+            return None;
+        };
+        let name = self.fresh_name("extension", call.span());
+        let pushed: syn::Expr =
+            syn::parse_quote_spanned!(call.span()=> if let Some(fx_extended) = #name { #list.push(fx_extended); });
+        Some(self.with_variables(&[(name.to_string(), option)], |tracer| tracer.expr(&pushed)))
     }
 }
 
