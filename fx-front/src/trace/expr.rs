@@ -267,6 +267,8 @@ impl Tracer<'_> {
             }
             (Val::Lit(arg @ Arg::Int(_), _), "i64") => Ok(Val::Lit(arg, Ty::Rust(target))),
             (value, "Tensor") if value.is_tensor() => Ok(value),
+            // A function is the same behind a pointer.
+            (value @ (Val::Lit(Arg::Path(_), _) | Val::Closure(..)), _) if self.is_function_type(&cast.ty) => Ok(value),
             // `&[] as &[i64]`, which says of what an empty list is.
             (value @ Val::List(_), _) if matches!(&*cast.ty, syn::Type::Reference(_) | syn::Type::Array(_)) => {
                 let ty = self.index.ty(self.module(), self.function().owner.as_ref(), &cast.ty);

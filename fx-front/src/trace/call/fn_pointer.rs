@@ -271,6 +271,12 @@ impl Tracer<'_> {
         self.index.field(owner, field).map_or(Ty::Unknown, |field| self.index.yielded(module, &field.ty))
     }
 
+    /// Whether it is the type of pointers to functions.
+    pub(in crate::trace) fn is_function_type(&self, ty: &syn::Type) -> bool {
+        matches!(ty, syn::Type::BareFn(_))
+            || self.index.ty(self.module(), self.function().owner.as_ref(), ty).is_function()
+    }
+
     /// The type of an item that a path names: of a constant that is a number, or of a function; or nothing is known.
     pub(in crate::trace) fn item_ty(&self, path: &syn::Path) -> Ty {
         if let Resolved::Item(module, _, Name::Const(_, ty)) = self.index.resolve(self.module(), &path_text(path)) {

@@ -12,6 +12,7 @@ pub mod borrowed_parts;
 pub mod borrowed_values;
 pub mod branches;
 pub mod capitals;
+pub mod cast_functions;
 pub mod checks;
 pub mod chosen_references;
 pub mod closures;

@@ -557,7 +557,7 @@ mod tests {
     understood!(Borrowing: 0 of 2);
     understood!(Names: 3 of 9);
     understood!(Chosen: 1 of 3);
-    understood!(Cast: 29 of 32);
+    understood!(Cast: 31 of 34);
     understood!(ByConstant: 2 of 3);
     understood!(HandedOn: 4 of 8);
     understood!(Fallible: 0 of 16);
