@@ -17,7 +17,7 @@ mod written;
 
 use quote::ToTokens;
 
-pub(crate) use self::closures::closure_of;
+pub(crate) use self::closures::{OwnClosure, closure_of};
 pub(crate) use self::unread::Unread;
 use crate::index::{Function, Index, Ty};
 use crate::syntax::path_text;
@@ -28,7 +28,7 @@ pub enum Layer {
     /// A module of this type; of a closure that captures variables, why no layer was made of it, where that was tried.
     Module(Ty, Option<String>),
     /// A closure that needs nothing but its input, and the place in the source at which it is added.
-    Closure(Box<syn::ExprClosure>, String),
+    Closure(Box<OwnClosure>, String),
     /// One layer that is a chain itself, of this type and of these layers.
     Chain(&'static str, Vec<Layer>),
     /// These layers, any number of times.
@@ -118,7 +118,7 @@ fn type_of(index: &Index, function: &Function, path: &syn::Path) -> Ty {
 
 /// Whether the form of a live chain says which closure is which, of those whose place it does not know.
 fn closures_are_told_apart(layers: &[Layer]) -> bool {
-    fn of_no_place<'l>(layers: &'l [Layer], found: &mut Vec<&'l syn::ExprClosure>) {
+    fn of_no_place<'l>(layers: &'l [Layer], found: &mut Vec<&'l OwnClosure>) {
         for layer in layers {
             match layer {
                 Layer::Closure(closure, place) if place.is_empty() && !found.contains(&&**closure) => {

@@ -2,7 +2,7 @@
 
 use fx_ir::layers;
 
-use quote::ToTokens;
+use quote::{ToTokens, format_ident};
 
 use super::{
     Layer,
@@ -13,11 +13,38 @@ use super::{
     variables::known_of_variables,
 };
 use crate::index::{Function, Index, Name, Resolved, Ty, is_within};
-use crate::syntax::{path_text, targets::each_target};
+use crate::syntax::{mentions, path_text, targets::each_target};
+
+/// A closure that a constructor adds, which captures nothing.
+#[derive(Clone, Debug)]
+pub struct OwnClosure {
+    /// Its code.
+    pub(crate) code: syn::ExprClosure,
+    /// The function that it stands in, by its position in [`Index::fns`], which says what its names mean.
+    pub(crate) function: usize,
+    /// The module and the impl of that function; none where the code has no names but its own.
+    scope: Option<(String, String)>,
+}
+
+impl OwnClosure {
+    fn of(index: &Index, function: usize, code: syn::ExprClosure) -> OwnClosure {
+        let home = &index.fns[function];
+        let owner = || home.owner.as_ref().map(|owner| owner.to_token_stream().to_string()).unwrap_or_default();
+        let scope = (!names_nothing(&code)).then(|| (home.module.clone(), owner()));
+        OwnClosure { code, function, scope }
+    }
+}
+
+/// Of the same code, which means the same.
+impl PartialEq for OwnClosure {
+    fn eq(&self, other: &OwnClosure) -> bool {
+        self.code == other.code && self.scope == other.scope
+    }
+}
 
 impl Reader<'_> {
-    /// What a function of the crate makes that returns a `Func` or a `FuncT`, or ends in one: its closure, where that means the same in
-    /// every module, or a layer whose inside is not known.
+    /// What a function of the crate makes that returns a `Func` or a `FuncT`, or ends in one: its closure, or a layer whose
+    /// inside is not known.
     pub(super) fn made_closure(&self, arg: &syn::Expr) -> Option<Layer> {
         let syn::Expr::Call(call) = arg else { return None };
         let syn::Expr::Path(path) = &*call.func else { return None };
@@ -29,8 +56,7 @@ impl Reader<'_> {
         if made.is_none() && !returns_closure(&function.sig) {
             return None;
         }
-        let means_the_same = |layer: &Layer| matches!(layer, Layer::Closure(closure, _) if function.module == self.module || names_nothing(closure));
-        Some(made.filter(means_the_same).unwrap_or_else(|| {
+        Some(made.filter(|layer| matches!(layer, Layer::Closure(..))).unwrap_or_else(|| {
             let (caller, span) = (&self.index.fns[self.id], syn::spanned::Spanned::span(path));
             let is_marked = |function: &Function| function.key.is_some() || function.constructor.is_some();
             let only_called = is_marked(function) && !is_marked(caller);
@@ -61,9 +87,10 @@ impl Reader<'_> {
             _ => return None,
         };
         let captured = crate::closure_conversion::captures::rewritten(&closure, &self.locals);
-        let is_closed = captured.is_ok_and(|(_, names)| names.is_empty());
+        let captures_self = mentions(&closure, &format_ident!("self"));
+        let is_closed = captured.is_ok_and(|(_, names)| names.is_empty()) && !captures_self;
         Some(if is_closed {
-            Layer::Closure(Box::new(closure), place)
+            Layer::Closure(Box::new(OwnClosure::of(self.index, self.id, closure)), place)
         } else {
             let why = self.index.unconverted(self.id, closure.or1_token.span);
             Layer::Module(Ty::Leaf(layers::CLOSURE.name), why)
@@ -72,12 +99,12 @@ impl Reader<'_> {
 }
 
 /// The closure that a private field of a struct holds, as a function, behind a pointer, in an `nn::Func` or in an option of
-/// one, if every constructor puts the same one in, which needs nothing but its arguments and means the same in the module
-/// `home`, and nothing else writes to a field of that name.
-pub(crate) fn closure_of(index: &Index, home: &str, owner: usize, field: &str) -> Option<syn::ExprClosure> {
+/// one, if every constructor puts the same one in, which needs nothing but its arguments, and nothing else writes to a field
+/// of that name.
+pub(crate) fn closure_of(index: &Index, owner: usize, field: &str) -> Option<OwnClosure> {
     let scope = index.field(owner, field)?.scope.as_ref()?;
     let is_made = |function: &Function, path: &syn::Path| type_of(index, function, path) == Ty::Struct(owner);
-    let mut found: Vec<syn::ExprClosure> = Vec::new();
+    let mut found: Vec<OwnClosure> = Vec::new();
     for (id, function) in index.fns.iter().enumerate() {
         let mut is_written = false;
         let whole = syn::Expr::Block(syn::ExprBlock { attrs: Vec::new(), label: None, block: function.block.clone() });
@@ -99,9 +126,7 @@ pub(crate) fn closure_of(index: &Index, home: &str, owner: usize, field: &str) -
                 other => reader.function_layer(other)?,
             };
             match reader.closure(held, String::new())? {
-                Layer::Closure(closure, _) if function.module == home || names_nothing(&closure) => {
-                    found.push(*closure);
-                }
+                Layer::Closure(closure, _) => found.push(*closure),
                 _ => return None,
             }
         }

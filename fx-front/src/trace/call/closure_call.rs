@@ -11,6 +11,7 @@ use quote::ToTokens;
 use syn::spanned::Spanned;
 
 use crate::index::{Name, Resolved};
+use crate::builder::OwnClosure;
 use crate::syntax::{
     bound_names, names_of,
     substitute::{Substitution, substituted},
@@ -18,7 +19,9 @@ use crate::syntax::{
 use crate::trace::desugar::closure_form::is_plain_closure;
 use crate::trace::std_model::method_type::is_text;
 use crate::trace::types::ty::is_copy;
-use crate::trace::{Result, Tracer, Ty, Val, entry::signature::holds_reference, unsupported, value::ClosureEnv};
+use crate::trace::{
+    Env, Frame, OnError, Result, Tracer, Ty, Val, entry::signature::holds_reference, unsupported, value::ClosureEnv,
+};
 
 /// Why a closure is not called, and a variable is not declared, beside the other.
 const HIDDEN: &str = "a variable by the name of another that a closure writes to";
@@ -101,6 +104,17 @@ impl Tracer<'_> {
         if !after.changed_since(&home.env).is_empty() {
             return unsupported(closure.span(), "a closure that writes to its surroundings");
         }
+        value
+    }
+
+    /// Calls a closure that a constructor adds to a chain, or puts into a field: its names mean what they mean there.
+    pub(in crate::trace) fn call_own_closure(&mut self, closure: &OwnClosure, args: Vec<Val>) -> Result<Val> {
+        let (function, modules) = (closure.function, self.modules().to_vec());
+        self.enter(Env::new());
+        self.frames.push(Frame { function, receiver: None, modules, errors: OnError::Return });
+        let value = self.call_closure(&closure.code, args);
+        self.frames.pop();
+        self.leave_env();
         value
     }
 

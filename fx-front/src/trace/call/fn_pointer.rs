@@ -13,7 +13,7 @@ use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use crate::builder;
+use crate::builder::{self, OwnClosure};
 use crate::index::{Known, Name, Resolved};
 use crate::syntax::{path_text, peeled};
 use crate::trace::types::ty::is_copy;
@@ -51,7 +51,7 @@ impl Tracer<'_> {
     pub(in crate::trace) fn call_value(&mut self, call: &syn::ExprCall) -> Result<Val> {
         if let Some(closure) = self.closure_in_field(&call.func) {
             let args = call.args.iter().map(|arg| self.expr(arg)).collect::<Result<Vec<Val>>>()?;
-            return self.call_closure(&closure, args);
+            return self.call_own_closure(&closure, args);
         }
         match self.expr(&call.func)? {
             Val::Closure(closure, home) => {
@@ -63,10 +63,10 @@ impl Tracer<'_> {
     }
 
     /// The closure that a field of the model holds, where its constructors say which one.
-    fn closure_in_field(&self, func: &syn::Expr) -> Option<syn::ExprClosure> {
+    fn closure_in_field(&self, func: &syn::Expr) -> Option<OwnClosure> {
         let syn::Expr::Field(field) = peeled(func) else { return None };
         let Ty::Struct(owner) = self.chain_ty(&field.base) else { return None };
-        builder::closure_of(self.index, self.module(), owner, &field.member.to_token_stream().to_string())
+        builder::closure_of(self.index, owner, &field.member.to_token_stream().to_string())
     }
 
     /// A call of a value that stands for a function: a name of one, or a pointer.
@@ -81,7 +81,7 @@ impl Tracer<'_> {
         }
         if let Some(closure) = self.held_closure(value) {
             let args = self.all(&call.args)?;
-            return self.call_closure(&closure, args);
+            return self.call_own_closure(&closure, args);
         }
         let Some(choice) = self.choice_of(value) else { return self.call_opaque(value, call) };
         let args = self.all(&call.args)?;

@@ -3,7 +3,7 @@
 use fx_ir::{Arg, LayerRow};
 use proc_macro2::Span;
 
-use crate::builder;
+use crate::builder::{self, OwnClosure};
 use crate::trace::{Result, Tracer, Ty, Val, layer::sequential::Callee, unsupported};
 
 impl Tracer<'_> {
@@ -14,7 +14,7 @@ impl Tracer<'_> {
                 self.sequential(module, &args, span, &|tracer, callee, args| match callee {
                     Callee::Layer(layer, Some(why)) => tracer.capturing_closure(layer, &args, why, span),
                     Callee::Layer(layer, None) => tracer.forward(layer, args, span),
-                    Callee::Closure(closure) => tracer.call_closure(closure, args),
+                    Callee::Closure(closure) => tracer.call_own_closure(closure, args),
                 })
             }
             Ty::Leaf(kind) => self.leaf(module, kind, &args, span),
@@ -35,15 +35,15 @@ impl Tracer<'_> {
     }
 
     /// The closure that the value is, where it is a field, or what a field holds if it is there, and constructors say so.
-    pub(in crate::trace) fn held_closure(&self, value: &Val) -> Option<syn::ExprClosure> {
+    pub(in crate::trace) fn held_closure(&self, value: &Val) -> Option<OwnClosure> {
         let (owner, name) = self.field_at(self.field_behind(value.node()?))?;
-        builder::closure_of(self.index, self.module(), owner, &name)
+        builder::closure_of(self.index, owner, &name)
     }
 
     /// The call of a field that is an `nn::Func` or an `nn::FuncT`, of a closure that its constructors say.
     fn closure_module(&mut self, module: &Val, args: Vec<Val>, span: Span) -> Result<Val> {
         match self.held_closure(module) {
-            Some(closure) => self.call_closure(&closure, with_mode(args, closure.inputs.len())),
+            Some(closure) => self.call_own_closure(&closure, with_mode(args, closure.code.inputs.len())),
             None => unsupported(span, "a module whose forward is not known"),
         }
     }

@@ -3,7 +3,7 @@
 use fx_ir::{Arg, ForLoop, Host, HostOp, ModuleKind, NodeId, Op, Pattern, Type, host::Adaptor};
 use proc_macro2::Span;
 
-use crate::builder::{self, Kept, Layer, Made, Unread};
+use crate::builder::{self, Kept, Layer, Made, OwnClosure, Unread};
 use crate::trace::types::label::{element_path, identifier};
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Unsupported, Val, call::method::count, flow::join::yielded_args, unsupported,
@@ -21,7 +21,7 @@ enum At {
 pub(in crate::trace) enum Callee<'c> {
     /// Of a closure that captures variables also why no layer was made of it, where that was tried.
     Layer(&'c Val, Option<&'c str>),
-    Closure(&'c syn::ExprClosure),
+    Closure(&'c OwnClosure),
 }
 
 /// Calls one of the layers.
@@ -125,7 +125,7 @@ impl<'a> Tracer<'a> {
                 (run.call)(self, Callee::Layer(&layer, why.as_deref()), run.args(xs))
             }
             Layer::Closure(closure, _) => {
-                let args = run.args(xs).into_iter().take(closure.inputs.len()).collect();
+                let args = run.args(xs).into_iter().take(closure.code.inputs.len()).collect();
                 (run.call)(self, Callee::Closure(closure), args)
             }
             Layer::Chain(kind, layers) => {

@@ -220,8 +220,8 @@ impl<'a> Weight<'a> {
                 called.map_or(1, |function| of_function(self.index, function, &self.within))
             }
             Layer::Closure(closure, _) => {
-                let mut inside = Weight::within(self.index, self.function, self.within.clone());
-                inside.visit_expr(&closure.body);
+                let mut inside = Weight::within(self.index, closure.function, self.within.clone());
+                inside.visit_expr(&closure.code.body);
                 (inside.calls + inside.below).max(1)
             }
             Layer::Chain(_, layers) | Layer::Repeat(layers) | Layer::Optional(layers) => self.of_chain(layers),
