@@ -159,16 +159,18 @@ impl<'a> Tracer<'a> {
 
     /// The field that is the list, or the list of lists, in which the value of the node is an element.
     fn list_of(&self, id: NodeId) -> Option<(usize, String)> {
-        let path = self.facts.paths.get(&id)?;
         let is_position = |key: &str| key == "*" || !key.is_empty() && key.bytes().all(|digit| digit.is_ascii_digit());
-        let mut list = path.as_str();
-        while let Some((of, _)) = list.rsplit_once('.').filter(|(_, key)| is_position(key)) {
-            list = of;
+        let mut path = self.facts.paths.get(&id)?.as_str();
+        // The field of a tuple struct is a position too: the list that is nearest to the element is meant.
+        while let Some((list, _)) = path.rsplit_once('.').filter(|(_, key)| is_position(key)) {
+            let is_list = |id: &NodeId| self.facts.paths.get(id).is_some_and(|path| path == list);
+            let mut nodes = self.graph.nodes().into_iter().filter(is_list);
+            if let Some(field) = nodes.find_map(|id| self.field_at(id)) {
+                return Some(field);
+            }
+            path = list;
         }
-        let is_list = |id: &NodeId| self.facts.paths.get(id).is_some_and(|path| path == list);
-        let nodes = self.graph.nodes();
-        let found = nodes.iter().find(|id| matches!(self.graph.node(**id).op, Op::GetAttr(_)) && is_list(id));
-        found.filter(|_| list != path).and_then(|&list| self.field_at(list))
+        None
     }
 
     /// The variant of an enum and the field of it that an arm of a `match` binds.

@@ -85,6 +85,36 @@ impl Arrayed {
     }
 }
 
+/// The same in a struct without names.
+#[derive(Debug, Module)]
+pub struct Heads([nn::Sequential; 3]);
+
+#[derive(Debug, Module)]
+pub struct Ensemble {
+    core: nn::Linear,
+    heads: Heads,
+}
+
+fn head(p: nn::Path) -> nn::Sequential {
+    nn::seq().add(nn::linear(&p / "fc", 8, 1, Default::default())).add_fn(Tensor::tanh)
+}
+
+impl Ensemble {
+    fn new(p: &nn::Path) -> Ensemble {
+        let core = nn::linear(p / "core", 4, 8, Default::default());
+        Ensemble { core, heads: Heads(std::array::from_fn(|at| head(p / format!("head{at}")))) }
+    }
+}
+
+#[traceable(strict)]
+impl Ensemble {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let core = xs.apply(&self.core);
+        let ys = self.heads.0.iter().map(|head| head.forward(&core)).collect::<Vec<_>>();
+        Tensor::cat(&ys, -1) + self.heads.0[1].forward(&core)
+    }
+}
+
 /// Functions that yield functions' chains, and chains of chains.
 #[derive(Debug, Module)]
 pub struct Nested {
@@ -253,6 +283,7 @@ mod tests {
     #[test]
     fn arrayed() {
         agree!(Arrayed::new, [randn(&[2, 4])], |net, xs| net.forward(xs));
+        agree!(Ensemble::new, [randn(&[2, 4])], |net, xs| net.forward(xs));
     }
 
     #[test]
