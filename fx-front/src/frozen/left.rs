@@ -1,6 +1,6 @@
 //! Why an item gets no frozen type.
 
-use fx_ir::{Effect, Graph, NodeId, Op, Place, Type, scalar};
+use fx_ir::{Binding, Bindings, Effect, Graph, NodeId, Op, Place, Type, scalar};
 use proc_macro2::Span;
 use quote::ToTokens;
 
@@ -44,7 +44,10 @@ impl Left {
             Op::Rust(code) => code.opaque.is_some() || code.effect == Effect::Io,
             _ => false,
         };
+        // What a call is given, or makes, is read in that call.
+        let times = Bindings::of(graph, function.sig.receiver().is_some());
         let read = graph.nodes().into_iter().filter(is_carried).flat_map(|id| graph.node(id).inputs());
+        let read = read.filter(|&id| times.get(id) != Binding::Call);
         let lent = read.filter_map(borrows).find(|item| item.generics.lifetimes().next().is_some())?;
         let reason = format!("code that is not understood reads `{}`, which borrows what it holds", lent.name);
         let help = "let it own that (`String` for `&str`, an `Arc` for a reference), or write the code with ops that are known";

@@ -72,14 +72,52 @@ impl Masked {
     }
 }
 
+/// Given in a struct that borrows them, of which code that is not understood reads a part.
+#[derive(Debug, Module)]
+pub struct Tables {
+    tables: Vec<nn::Embedding>,
+}
+
+pub struct Rows<'a> {
+    rows: &'a [Tensor],
+    name: &'a str,
+}
+
+#[traceable]
+impl Tables {
+    pub fn forward(&self, given: &Rows<'_>) -> Result<Tensor, String> {
+        if given.rows.len() != self.tables.len() {
+            return Err(format!("{}: {} lists for {}", given.name, given.rows.len(), self.tables.len()));
+        }
+        let doublings = std::iter::successors(Some(1), |at| (at * 2 < given.rows.len()).then_some(at * 2)).count();
+        let each = self.tables.iter().zip(given.rows.iter()).map(|(table, rows)| rows.apply(table));
+        Ok(Tensor::cat(&each.collect::<Vec<Tensor>>(), 0) * doublings as i64)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{agree, device, randn};
+    use crate::check::{agree, device, randn, understood};
     use fx_runtime::nn::Module as _;
+
+    understood!(Tables: 3 of 11);
 
     fn linear(p: &nn::Path) -> nn::Linear {
         nn::linear(p / "fc", 4, 4, Default::default())
+    }
+
+    #[test]
+    fn given_by_a_struct_of_references() {
+        let make = |p: &nn::Path| Tables {
+            tables: (0..3).map(|at| nn::embedding(p / at, 5, 4, Default::default())).collect(),
+        };
+        let rows = |lists: i64| (0..lists).map(|at| Tensor::from_slice(&[at, 4 - at])).collect::<Vec<Tensor>>();
+        agree!(make, [rows(3), rows(2)], |net, rows| {
+            net.forward(&Rows { rows, name: "rows" })
+                .map_err(|error| error.to_string().len())
+                .unwrap_or(Tensor::from(0))
+        });
     }
 
     #[test]
