@@ -27,6 +27,18 @@ impl Tracer<'_> {
         self.entry_type(id).is_some_and(|ty| holds_reference(&ty))
     }
 
+    /// Whether it is a parameter of the entry that is an option of a shared reference: each use of it is a copy of the very type.
+    pub(in crate::trace) fn is_option_of_reference(&self, id: NodeId) -> bool {
+        let Some(syn::Type::Path(path)) = self.entry_type(id) else { return false };
+        let Some(last) = path.path.segments.last().filter(|last| last.ident == "Option") else { return false };
+        let syn::PathArguments::AngleBracketed(held) = &last.arguments else { return false };
+        let is_shared = |arg: &syn::GenericArgument| match arg {
+            syn::GenericArgument::Type(syn::Type::Reference(reference)) => reference.mutability.is_none(),
+            _ => false,
+        };
+        held.args.iter().all(is_shared)
+    }
+
     /// Whether it is a variable of the generated code's that code may write to, and that no other value stands for.
     pub(in crate::trace) fn is_spilled(&self, value: &Val) -> bool {
         let Val::Node(id, _, RefKind::Value) = value else { return false };

@@ -102,6 +102,7 @@ impl Tracer<'_> {
                 Some(held) => Ok(HostOp::NoneOf(held).of([])),
                 None => unsupported(span, "code that mentions a value whose type is not known for sure"),
             },
+            Val::Node(id, Ty::Option(_), RefKind::Value) if self.is_option_of_reference(*id) => Ok(Arg::Node(*id)),
             Val::Tuple(parts) => Ok(HostOp::Tuple.of(self.exact_operands(parts, span)?)),
             Val::Some(inner) => Ok(HostOp::Some.on(self.exact_operand(inner, span)?)),
             Val::Fields(..) => self.struct_operand(value, span),

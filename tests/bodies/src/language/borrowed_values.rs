@@ -98,6 +98,47 @@ impl Optional {
     }
 }
 
+/// A struct of references, of which one may not be there.
+#[derive(Debug, Module)]
+pub struct Remembering {
+    fc: nn::Linear,
+}
+
+#[derive(Clone, Copy)]
+struct Memory<'m> {
+    features: &'m Tensor,
+    position: Option<&'m Tensor>,
+    size: Option<&'m [i64]>,
+}
+
+impl Remembering {
+    fn attend(&self, memory: Memory<'_>) -> Tensor {
+        let ys = match memory.position {
+            Some(position) => (memory.features + position).apply(&self.fc),
+            None => memory.features.apply(&self.fc),
+        };
+        memory.size.map_or_else(|| ys.tanh(), |size| ys.view(size))
+    }
+
+    fn placed(&self, features: &Tensor, position: Option<&Tensor>) -> Tensor {
+        self.attend(Memory { features, position, size: None })
+    }
+}
+
+#[traceable(strict)]
+impl Remembering {
+    pub fn forward(&self, xs: &Tensor, position: Option<&Tensor>, size: Option<&[i64]>) -> Tensor {
+        let memory = Memory { features: xs, position, size };
+        let mut ys = self.attend(memory);
+        for _ in 0..2 {
+            ys = self.attend(Memory { features: &ys, ..memory });
+        }
+        let own = Some(ys.relu());
+        let zs = self.placed(&ys, own.as_ref()) + self.placed(&ys, position) + self.placed(&ys, None);
+        zs + self.placed(xs, if xs.size()[0] > 2 { position } else { None })
+    }
+}
+
 /// Opaque code whose value holds references: a map of them, the smallest of two, a list in order.
 #[derive(Debug, Module)]
 pub struct HeldByCode {
@@ -230,6 +271,19 @@ mod tests {
     fn references_around_options() {
         let cases = [(randn(&[2, 4]), None), (randn(&[2, 4]), Some(randn(&[2, 4])))];
         agree!(|p: &nn::Path| Optional { fc: linear(p) }, cases, |net, (xs, mask)| net.forward(xs, mask.as_ref()));
+    }
+
+    #[test]
+    fn structs_of_references() {
+        let size = [2, 4];
+        let cases = [
+            (randn(&[2, 4]), None, None),
+            (randn(&[3, 4]), Some(randn(&[3, 4])), None),
+            (randn(&[2, 4]), Some(randn(&[2, 4])), Some(&size[..])),
+        ];
+        agree!(|p: &nn::Path| Remembering { fc: linear(p) }, cases, |net, (xs, position, size)| {
+            net.forward(xs, position.as_ref(), *size)
+        });
     }
 
     #[test]
