@@ -1,18 +1,17 @@
 //! Expressions: the one dispatch over the syntax of Rust.
 
-use fx_ir::{Arg, HostOp, Op, host::Yields};
+use fx_ir::{Arg, Op, host::Yields};
 use proc_macro2::Span;
-use quote::ToTokens;
 use syn::spanned::Spanned;
 
 use crate::index::{Name, Resolved};
 use crate::syntax::{integer_literal, is_compound, is_err, literal, path_text};
-use crate::trace::types::ty::{is_untyped, rounded};
+use crate::trace::types::ty::rounded;
 use crate::trace::{
     OnError, RefKind, Result, Tracer, Ty, Val,
     asked::{Asked, base},
     desugar::result_chain::with_question_inside,
-    tensor::{const_fold, op_type::enum_of_tch, operator},
+    tensor::{const_fold, op_type::enum_of_tch},
     unsupported,
 };
 
@@ -250,37 +249,6 @@ impl Tracer<'_> {
         match &self.function().sig.output {
             syn::ReturnType::Type(_, ty) => matches!(self.index.ty(self.module(), None, ty), Ty::Result(_)),
             syn::ReturnType::Default => false,
-        }
-    }
-
-    fn cast(&mut self, cast: &syn::ExprCast) -> Result<Val> {
-        let value = self.expr(&cast.expr)?;
-        let target = cast.ty.to_token_stream().to_string();
-        match (value, target.as_str()) {
-            (Val::Lit(Arg::Int(number), _), "f64" | "f32") => {
-                #[allow(clippy::cast_precision_loss, reason = "it is what the user's `as` does")]
-                let float = number as f64;
-                Ok(Val::Lit(Arg::Float(rounded(float, &target)), Ty::Rust(target)))
-            }
-            (Val::Lit(Arg::Float(number), ty), "f64") if ty == Ty::Rust("f64".to_owned()) || is_untyped(&ty) => {
-                Ok(Val::Lit(Arg::Float(number), Ty::Rust(target)))
-            }
-            (Val::Lit(arg @ Arg::Int(_), _), "i64") => Ok(Val::Lit(arg, Ty::Rust(target))),
-            (value, "Tensor") if value.is_tensor() => Ok(value),
-            // A function is the same behind a pointer.
-            (value @ (Val::Lit(Arg::Path(_), _) | Val::Closure(..)), _) if self.is_function_type(&cast.ty) => Ok(value),
-            // `&[] as &[i64]`, which says of what an empty list is.
-            (value @ Val::List(_), _) if matches!(&*cast.ty, syn::Type::Reference(_) | syn::Type::Array(_)) => {
-                let ty = self.index.ty(self.module(), self.function().owner.as_ref(), &cast.ty);
-                Ok(self.of_written_type(value, &ty))
-            }
-            (value, _) if !operator::is_number(&value) => {
-                unsupported(cast.span(), "a cast of a value whose type is not known")
-            }
-            (value, _) => {
-                let args = vec![self.operand(&value, cast.span())?];
-                Ok(self.host_node(HostOp::Cast(target.clone()), args, "cast", Ty::Rust(target), cast.span()))
-            }
         }
     }
 }

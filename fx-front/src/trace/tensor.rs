@@ -1,5 +1,6 @@
 //! Ops of `tch`, operators on tensors and numbers.
 
+pub(in crate::trace) mod cast;
 pub(in crate::trace) mod const_fold;
 pub(in crate::trace) mod number_of;
 pub(in crate::trace) mod op_call;

@@ -128,6 +128,48 @@ impl Tasks {
     }
 }
 
+/// Variants as the numbers that stand for them.
+#[derive(Debug, Clone, Copy)]
+#[repr(i64)]
+pub enum Mode {
+    Bilinear = 0,
+    Nearest = 1,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Size {
+    Small = 2,
+    Middle,
+    Large = 7,
+}
+
+#[derive(Debug, Module)]
+pub struct Numbered {
+    fc: nn::Linear,
+    mode: Mode,
+    size: Option<Size>,
+    modes: Vec<Mode>,
+}
+
+fn number_of(mode: &Mode) -> i64 {
+    *mode as i64 + 1
+}
+
+#[traceable(strict)]
+impl Numbered {
+    pub fn forward(&self, xs: &Tensor, size: Size, other: &Mode) -> Tensor {
+        let mut ys = xs.apply(&self.fc) * (self.mode as i64) + self.mode as i64 as f64;
+        ys = ys * (size as u8 as i64) + *other as i64 + number_of(other) + number_of(&self.mode) + Mode::Nearest as i64;
+        if let Some(size) = self.size {
+            ys = ys * size as i64;
+        }
+        for (at, mode) in self.modes.iter().enumerate() {
+            ys = ys + (*mode as usize + at) as i64;
+        }
+        ys.sum_dim_intlist([self.mode as i64].as_slice(), true, None)
+    }
+}
+
 /// A trait object.
 #[derive(Debug, Module)]
 pub struct Boxed {
@@ -270,6 +312,18 @@ mod tests {
             let list = TaskList { tasks };
             let make = |p: &nn::Path| Listed { fc: linear(p / 0), own: Task::Embed, list: list.clone() };
             agree!(make, [randn(&[2, 4])], |net, xs| net.forward(xs));
+        }
+    }
+
+    #[test]
+    fn numbers() {
+        for (mode, size) in
+            [(Mode::Bilinear, None), (Mode::Nearest, Some(Size::Large)), (Mode::Nearest, Some(Size::Middle))]
+        {
+            let make =
+                |p: &nn::Path| Numbered { fc: linear(p / 0), mode, size, modes: vec![Mode::Nearest, Mode::Bilinear] };
+            let cases = [(randn(&[2, 4]), Size::Small, Mode::Bilinear), (randn(&[3, 4]), Size::Large, Mode::Nearest)];
+            agree!(make, cases, |net, (xs, size, other)| net.forward(xs, *size, other));
         }
     }
 
