@@ -43,7 +43,7 @@ use self::{
 };
 pub use self::{
     constructors::{captures_in_chain, has_chain_closure},
-    kinds::{makes_model, returns_chain, returns_module},
+    kinds::{makes_model, may_construct, returns_chain, returns_module},
     source::argument,
 };
 pub(crate) use self::{in_place::in_place, kinds::returns_opaque};

@@ -242,7 +242,8 @@ impl Scan<'_> {
             self.body(&mut block, file, module);
             associated.put_in(&mut sig, &mut block);
             let is_entry = entries.iter().any(|entry| entry.sig.ident == method.sig.ident);
-            let is_constructor = options.is_some() && of_trait.is_none() && sig.receiver().is_none();
+            let may_construct = closure_conversion::may_construct(&sig) && !is_entry;
+            let is_constructor = options.is_some() && of_trait.is_none() && may_construct;
             self.index.fns.push(Function {
                 module: module.to_owned(),
                 file: file.to_owned(),

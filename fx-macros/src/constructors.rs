@@ -1,7 +1,7 @@
 //! Constructors that the build script has written anew, of layers that can be frozen: the user's own call those.
 
 use fx_front::{
-    closure_conversion::{argument, has_chain_closure},
+    closure_conversion::{argument, has_chain_closure, may_construct},
     handoff::Items,
     key::Key,
 };
@@ -23,10 +23,10 @@ pub(crate) fn needs_no_entry(item: &ItemImpl) -> bool {
     constructors(item).any(|function| has_chain_closure(&function.block) || is_replaced(function))
 }
 
-/// The functions without receiver, which the build script may have replaced.
+/// The functions that the build script may have replaced.
 fn constructors(item: &ItemImpl) -> impl Iterator<Item = &ImplItemFn> {
     item.items.iter().filter_map(|inner| match inner {
-        ImplItem::Fn(function) if item.trait_.is_none() && function.sig.receiver().is_none() => Some(function),
+        ImplItem::Fn(function) if item.trait_.is_none() && may_construct(&function.sig) => Some(function),
         _ => None,
     })
 }
@@ -51,7 +51,8 @@ pub(crate) fn delegating(item: &ItemImpl) -> Option<(TokenStream, Vec<String>)> 
         let Some((_, _, other)) = replaced.iter().find(|(name, ..)| *name == function.sig.ident) else { continue };
         let other = Ident::new(other, function.sig.ident.span());
         let args: Vec<&Ident> = function.sig.inputs.iter().filter_map(argument).collect();
-        let call: syn::Block = parse_quote!({ Self::#other(#(#args),*) });
+        let receiver = function.sig.receiver().map(|own| &own.self_token).into_iter();
+        let call: syn::Block = parse_quote!({ Self::#other(#(#receiver,)* #(#args),*) });
         let own = std::mem::replace(&mut function.block, call);
         let mut sig = function.sig.clone();
         sig.ident = format_ident!("{}_as_written", function.sig.ident);

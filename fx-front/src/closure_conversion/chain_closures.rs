@@ -50,6 +50,9 @@ impl Lowering<'_> {
     fn captured(&mut self, site: &Site<'_>, closure: &syn::ExprClosure, locals: &Locals) -> Result<Option<Captured>> {
         let in_macro = |name: String| format!("it captures `{name}` in a macro");
         let (_, names) = captures::rewritten(closure, &locals.names()).map_err(in_macro)?;
+        if mentions(&closure.body, &format_ident!("self")) {
+            return Err("it captures `self`".to_owned());
+        }
         if names.is_empty() {
             return Ok(None);
         }

@@ -16,7 +16,7 @@ use super::{
     Lowering, Made, Result, Site,
     captures::rewritten,
     in_place::{self, in_place, is_func},
-    kinds::{returns_chain, returns_module, returns_opaque},
+    kinds::{may_construct, returns_chain, returns_module, returns_opaque},
     source::argument,
 };
 use crate::index::{Builder, Function, Name, Resolved};
@@ -29,7 +29,7 @@ impl Lowering<'_> {
         for id in 0..self.index.fns.len() {
             if is_constructor(&self.index.fns[id]) {
                 self.replaced(id);
-            } else if self.index.fns[id].sig.receiver().is_some() {
+            } else if !may_construct(&self.index.fns[id].sig) {
                 self.note_of_method(id);
             }
         }
@@ -40,7 +40,7 @@ impl Lowering<'_> {
         let closures: Vec<Span> =
             chain_closures(&self.index.fns[id].block).iter().map(|one| one.or1_token.span).collect();
         for at in closures {
-            let why = "the method takes `self`; an associated function without it in a `#[traceable]` impl can be read";
+            let why = "the method takes `self` and returns more than a chain; one that returns a chain, in a `#[traceable]` impl, can be read";
             self.index.note_unconverted(id, at, why.to_owned());
         }
     }
@@ -167,10 +167,11 @@ pub(super) fn use_of(local: &syn::Local, rest: &[syn::Stmt]) -> Use {
     if find.1 == in_place::mentions(&block, &name.ident) { Use::Layer } else { Use::Value }
 }
 
-/// Whether it is a constructor that may be replaced: a function without receiver of a `#[traceable]` impl that is of no
-/// trait and has no parameters, or a `#[traceable]` function that makes a model.
+/// Whether it is a constructor that may be replaced: a function of a `#[traceable]` impl that is of no trait and has no
+/// parameters, without receiver or with a chain as its result, or a `#[traceable]` function that makes a model.
 fn is_constructor(function: &Function) -> bool {
-    let names_all = function.sig.inputs.iter().all(|input| argument(input).is_some());
+    let is_named = |input: &syn::FnArg| matches!(input, syn::FnArg::Receiver(_)) || argument(input).is_some();
+    let names_all = function.sig.inputs.iter().all(is_named);
     let is_plain = function.generics.params.is_empty() && function.sig.generics.params.is_empty();
     function.constructor.is_some() && names_all && is_plain
 }

@@ -66,6 +66,9 @@ impl Lowering<'_> {
         if let Some(known) = path.get_ident().and_then(|name| locals.ty(&name.to_string())) {
             return Some(known);
         }
+        if path.is_ident("self") {
+            return self.index.fns[site.id].owner.clone();
+        }
         let text = path_text(path);
         match self.index.resolve(&site.module, &text) {
             Resolved::Item(module, _, Name::Const(_, ty)) if module == site.module => Some(*ty),

@@ -19,6 +19,12 @@ pub fn returns_chain(sig: &syn::Signature) -> bool {
     row.is_some_and(|row| row.is_chain)
 }
 
+/// Returns whether the function of a type's may be replaced by one that makes the same of other layers: one without receiver,
+/// or a method that returns a chain.
+pub fn may_construct(sig: &syn::Signature) -> bool {
+    sig.receiver().is_none() || returns_chain(sig)
+}
+
 /// Returns whether the free function makes a model of a type of its own: it takes a path of a variable store, and returns
 /// neither a module nor tensors.
 pub fn makes_model(sig: &syn::Signature) -> bool {

@@ -111,6 +111,59 @@ impl Configured {
     }
 }
 
+/// What methods of a configuration build.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    rates: Vec<f64>,
+    dropout: f64,
+    is_wide: bool,
+}
+
+#[traceable]
+impl Plan {
+    fn rate(&self, at: usize) -> f64 {
+        self.rates[at] * 2.0
+    }
+
+    pub fn layer(&self, p: &Path, at: usize) -> nn::SequentialT {
+        let rate = self.rate(at);
+        let (is_wide, dropout) = (self.is_wide, self.dropout);
+        let fc = nn::linear(p / at, 4, 4, Default::default());
+        let mut chain = nn::seq_t().add(fc).add_fn(move |xs| if is_wide { xs * rate } else { xs.relu() });
+        if dropout > 0.0 {
+            chain = chain.add_fn_t(move |xs, train| xs.dropout(dropout, train));
+        }
+        chain
+    }
+
+    fn last(mut self) -> nn::Sequential {
+        self.is_wide = false;
+        let rate = self.rates[0];
+        nn::seq().add_fn(move |xs| xs + rate).add_fn(|xs| xs.tanh())
+    }
+}
+
+#[derive(Debug, Module)]
+pub struct Planned {
+    layers: nn::SequentialT,
+    last: nn::Sequential,
+}
+
+#[traceable(strict)]
+impl Planned {
+    pub fn new(p: &Path, plan: Plan) -> Self {
+        let mut layers = nn::seq_t();
+        for at in 0..2 {
+            layers = layers.add(plan.layer(p, at));
+        }
+        Planned { layers, last: plan.last() }
+    }
+
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        xs.apply_t(&self.layers, false).apply(&self.last)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -126,5 +179,12 @@ mod tests {
     #[test]
     fn names_of_types() {
         agree!(|p| Configured::new(p, Config { rate: 0.25 }), [randn(&[3, 4])], |net, xs| net.forward(xs));
+    }
+    #[test]
+    fn methods_of_configurations() {
+        for (is_wide, dropout) in [(true, 0.0), (false, 0.5)] {
+            let plan = Plan { rates: vec![0.5, 0.25], dropout, is_wide };
+            agree!(|p| Planned::new(p, plan.clone()), [randn(&[3, 4])], |net, xs| net.forward(xs));
+        }
     }
 }
