@@ -18,6 +18,7 @@ pub(in crate::trace) mod iterator_consumers;
 pub(in crate::trace) mod jumps;
 pub(in crate::trace) mod labels;
 pub(in crate::trace) mod lazy_variable;
+pub(in crate::trace) mod lent_option;
 pub(in crate::trace) mod let_chains;
 pub(in crate::trace) mod let_else;
 pub(in crate::trace) mod list_parts;

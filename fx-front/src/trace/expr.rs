@@ -68,6 +68,9 @@ impl Tracer<'_> {
     }
 
     fn understood(&mut self, expr: &syn::Expr, on_error: OnError) -> Result<Val> {
+        if let Some(decision) = self.split_by_option(expr)? {
+            return self.expr(&decision);
+        }
         match expr {
             syn::Expr::Lit(lit) => literal_value(&lit.lit),
             syn::Expr::Path(path) => self.path(path),
@@ -216,7 +219,9 @@ impl Tracer<'_> {
             return unsupported(inner.span(), "`?` in a function whose error the code around its call may look at");
         }
         match value.ty() {
-            Ty::Option(_) => unsupported(inner.span(), "`?` on an option"),
+            Ty::Option(_) if !matches!(self.infer_ty(&inner.expr), Ty::Result(_)) => {
+                unsupported(inner.span(), "`?` on an option")
+            }
             Ty::Unknown => unsupported(inner.span(), "`?` on a value of a type that is not known"),
             _ => self.unwrapped(value, inner.span()),
         }

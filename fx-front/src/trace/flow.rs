@@ -16,6 +16,7 @@ pub(in crate::trace) mod join_lists;
 pub(in crate::trace) mod join_options;
 pub(in crate::trace) mod join_shapes;
 pub(in crate::trace) mod join_types;
+pub(in crate::trace) mod lent_part;
 pub(in crate::trace) mod lets;
 pub(in crate::trace) mod loops;
 pub(in crate::trace) mod matched;

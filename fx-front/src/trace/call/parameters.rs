@@ -8,7 +8,7 @@ use syn::spanned::Spanned;
 
 use crate::diag::{Code, Severity};
 use crate::index::Function;
-use crate::syntax::written_types::typed_params;
+use crate::syntax::written_types::{type_args, typed_params};
 use crate::trace::types::ty::{is_settled_within, is_untyped};
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Val, entry::signature::holds_reference, place::local_place::LocalPlace, unsupported,
@@ -57,7 +57,9 @@ impl Tracer<'_> {
             // A parameter is a new name of the argument; the argument keeps its own.
             match &*param.pat {
                 syn::Pat::Ident(ident) => {
-                    let value = self.own_option(&param.pat, value.with_ref_kind(form), span)?;
+                    let value = value.with_ref_kind(form);
+                    // An option of a `&mut` owns nothing that could be written to in a variable of its own.
+                    let value = if may_lend(&param.ty) { value } else { self.own_option(&param.pat, value, span)? };
                     self.env.declare(&ident.ident.to_string(), value);
                 }
                 pat => self.bind(pat, value)?,
@@ -126,4 +128,12 @@ impl Tracer<'_> {
             _ => RefKind::RefRef,
         }
     }
+}
+
+/// Whether the type is one of an option of a `&mut`.
+fn may_lend(ty: &syn::Type) -> bool {
+    let syn::Type::Path(path) = ty else { return false };
+    let is_option = path.path.segments.last().is_some_and(|last| last.ident == "Option");
+    let is_mut = |ty: &syn::Type| matches!(ty, syn::Type::Reference(reference) if reference.mutability.is_some());
+    is_option && type_args(&path.path).any(is_mut)
 }

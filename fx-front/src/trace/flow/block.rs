@@ -161,6 +161,9 @@ impl Tracer<'_> {
         if tail && self.expects.next.is_none() {
             self.expects.next = self.expected_of_function();
         }
+        if tail && let Some(decision) = self.split_by_option(expr)? {
+            return self.last_expr(&decision, tail);
+        }
         match expr {
             syn::Expr::Return(ret) if tail && ret.expr.as_ref().is_some_and(|value| is_err(value)) => {
                 self.refusal(expr)

@@ -13,7 +13,9 @@ use crate::syntax::{matches_all, names_of};
 use crate::trace::{
     Result, Tracer, Ty, Val, application,
     desugar::{
-        array_conversion, let_chains,
+        array_conversion,
+        lent_option::MappedOption,
+        let_chains,
         match_guards::{GUARDED, without_guard, without_names},
         match_tuple,
         option::condition_on_zip,
@@ -139,7 +141,11 @@ impl<'a> Tracer<'a> {
             return Ok(None);
         };
         let expected = self.expects.next.take();
-        let test = self.place_test(subject);
+        let mapped = MappedOption::of(subject);
+        let test = match &mapped {
+            Some(mapped) => self.lent_option(mapped.option),
+            None => self.place_test(subject),
+        };
         self.expects.next = expected;
         let Some(test) = test? else { return Ok(None) };
         let span = subject.span();
@@ -147,6 +153,9 @@ impl<'a> Tracer<'a> {
         let flag = self.on_place(&test.of, op, args, "is_some", Ty::Rust("bool".to_owned()), span);
         let owner = self.owner(Op::If, flag.arg().into_iter().collect(), "branch", span);
         let then = self.in_region(owner, &mut |tracer| {
+            if let Some(mapped) = &mapped {
+                return tracer.bind_part(mapped, test.held.clone(), held, then);
+            }
             tracer.bind(held, Val::Place(Rc::new(test.held.clone())))?;
             then(tracer)
         })?;

@@ -1,9 +1,11 @@
 //! What `?` stands behind: an option that becomes an error, and a `Result` whose error is told in other words.
 
+use std::rc::Rc;
+
 use syn::{Expr, parse_quote_spanned, spanned::Spanned};
 
 use crate::trace::{
-    Result, Tracer, Ty, Val,
+    Result, Tracer, Ty, Val, application,
     asked::propagating,
     desugar::ok_or::{asked, explained, missing},
 };
@@ -30,6 +32,9 @@ impl Tracer<'_> {
         let test = asked(expr).map(|(option, error)| (option, error.clone())).or_else(|| missing(expr));
         let Some((option, error)) = test.filter(|_| self.errors_propagate()) else { return Ok(None) };
         let (mark, span) = (self.checkpoint(), expr.span());
+        if let Some(held) = self.borrowed_or_error(option, &error)? {
+            return Ok(Some(held));
+        }
         let option = self.expr(option)?.behind();
         if !matches!(option.ty(), Ty::Option(_)) {
             self.rollback(mark);
@@ -49,5 +54,17 @@ impl Tracer<'_> {
         let value = self.choice(&choice, false);
         self.env.close();
         value.map(Some)
+    }
+
+    /// The place that an option borrows to be written to, which is there unless the error leaves the function; `None` where it
+    /// borrows none.
+    fn borrowed_or_error(&mut self, option: &Expr, error: &Expr) -> Result<Option<Val>> {
+        let Some(test) = self.lent_option(option)? else { return Ok(None) };
+        let span = option.span();
+        let (op, args) = application(test.flag);
+        let flag = self.on_place(&test.of, op, args, "is_some", Ty::Rust("bool".to_owned()), span);
+        let leaves: Expr = parse_quote_spanned!(span=> return Err(::std::convert::From::from(#error)));
+        self.if_value(&flag, (span, span), &mut |_| Ok(Val::Unit), &mut |tracer| tracer.expr(&leaves))?;
+        Ok(Some(Val::Place(Rc::new(test.held))))
     }
 }

@@ -74,7 +74,7 @@ pub(in crate::trace) fn is_kept(expr: &Expr) -> bool {
 
 /// May a variable be written through the expression's value? As far as its form tells, and the signatures of the crate's
 /// functions of that name.
-fn borrows(index: &Index, expr: &Expr) -> bool {
+pub(in crate::trace) fn borrows(index: &Index, expr: &Expr) -> bool {
     let lends_too = |expr: &Expr| borrows(index, expr);
     match expr {
         Expr::Reference(reference) => reference.mutability.is_some(),

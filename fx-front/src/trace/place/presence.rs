@@ -2,13 +2,13 @@
 
 use std::rc::Rc;
 
-use fx_ir::HostOp;
+use fx_ir::{Arg, HostOp};
 use syn::{Expr, parse_quote_spanned, spanned::Spanned};
 
 use crate::syntax::{element_access::ElementAccess, peeled};
 use crate::trace::{
     Result, Tracer, Ty, Val,
-    place::{Place, is_plain},
+    place::{Place, exchange::TAKE, is_plain, resolve::PlaceTest},
     unsupported,
 };
 
@@ -59,7 +59,10 @@ impl Tracer<'_> {
                 // What may be borrowed is handed on.
                 let borrowed = self.place(&call.receiver, false)?.filter(Place::may_borrow_state);
                 return match borrowed {
-                    Some(place) => Ok(Some(Val::Place(Rc::new(place)))),
+                    Some(place) => {
+                        let is_handed_on = name != TAKE || self.empties(&call.receiver, &place.ty);
+                        Ok(Some(Val::Place(Rc::new(place))).filter(|_| is_handed_on))
+                    }
                     None => self.looking_method(call),
                 };
             }
@@ -81,6 +84,14 @@ impl Tracer<'_> {
         Ok(None)
     }
 
+    /// Lets the variable hold nothing that may lend something; returns whether the expression is one. What it may have been lent
+    /// stays where it is, and so does what other variables have of that.
+    pub(in crate::trace) fn empties(&mut self, variable: &Expr, ty: &Ty) -> bool {
+        let Expr::Path(path) = peeled(variable) else { return false };
+        let none = Val::Lit(Arg::None, ty.clone());
+        path.path.get_ident().is_some_and(|name| self.env.assign(&name.to_string(), none))
+    }
+
     /// What the user's own `clone` makes of what lies at a place; `None` for values that have none.
     fn cloned_place(&mut self, call: &syn::ExprMethodCall) -> Result<Option<Val>> {
         let mark = self.checkpoint();
@@ -94,6 +105,19 @@ impl Tracer<'_> {
         }
         self.rollback(mark);
         Ok(None)
+    }
+
+    /// An option by which a place is borrowed to be written to: `cache`, which may be there, `list.get_mut(i)`, `option.as_mut()`;
+    /// `None` for any other.
+    pub(in crate::trace) fn lent_option(&mut self, option: &Expr) -> Result<Option<PlaceTest>> {
+        let mark = self.checkpoint();
+        match self.place_test(option)? {
+            Some(test) if test.of.may_borrow_state() || lends_mutably(option) => Ok(Some(test)),
+            _ => {
+                self.rollback(mark);
+                Ok(None)
+            }
+        }
     }
 
     /// What a `let` gives its pattern.

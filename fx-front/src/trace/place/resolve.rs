@@ -10,7 +10,7 @@ use crate::syntax::{element_access::ElementAccess, guard::is_borrow, is_chain, p
 use crate::trace::{
     Result, Tracer, Ty, Val,
     asked::base,
-    place::{Place, Projection, Root, is_plain},
+    place::{Place, Projection, Root, exchange::TAKE, is_plain},
     tensor::operator,
     unsupported,
 };
@@ -149,6 +149,7 @@ impl Tracer<'_> {
             Expr::MethodCall(call) => match (call.method.to_string().as_str(), call.args.len()) {
                 ("as_mut" | "as_deref_mut" | "borrow_mut", 0) => (&*call.receiver, true),
                 ("as_ref" | "as_deref" | "borrow", 0) => (&*call.receiver, false),
+                (TAKE, 0) => return self.taken_test(call),
                 _ => {
                     return match ElementAccess::of(&call.method) {
                         Some(access) => self.list_test(call, access),
@@ -165,6 +166,21 @@ impl Tracer<'_> {
         {
             let held = place.held(*held);
             return Ok(Some(PlaceTest { flag: method("is_some", place.object()), of: place, held }));
+        }
+        self.rollback(mark);
+        Ok(None)
+    }
+
+    /// `cache.take()` of what may be borrowed.
+    fn taken_test(&mut self, call: &syn::ExprMethodCall) -> Result<Option<PlaceTest>> {
+        let mark = self.checkpoint();
+        if let Some(place) = self.place(&call.receiver, false)?.filter(Place::may_borrow_state)
+            && let Ty::Option(held) = place.ty.clone()
+        {
+            let held = place.held(*held);
+            if self.empties(&call.receiver, &place.ty) {
+                return Ok(Some(PlaceTest { flag: method("is_some", place.object()), of: place, held }));
+            }
         }
         self.rollback(mark);
         Ok(None)

@@ -1,5 +1,6 @@
 //! The type of a path through fields and elements, and what the crate's methods that are called on one write to.
 
+use fx_ir::Arg;
 use quote::ToTokens;
 
 use crate::syntax::{
@@ -59,9 +60,30 @@ impl Tracer<'_> {
 
     /// The variables that the expression writes to.
     pub(in crate::trace) fn writes(&self, expr: &syn::Expr) -> Vec<String> {
-        let mut names = written(expr, &|call| self.mutates(call));
+        let mut names = written(expr, &|call| self.mutates(call) && !self.asks_known_option(call));
         // What is borrowed stays where it is, whatever is written there.
-        names.retain(|name| !matches!(self.env.read(name), Some(Val::Place(_))));
+        names.retain(|name| match self.env.read(name) {
+            Some(Val::Place(place)) => place.may_borrow_state() && takes(expr, name),
+            _ => true,
+        });
         names
     }
+
+    /// Whether the call borrows what an option holds of which it is known that it holds nothing, or a place.
+    fn asks_known_option(&self, call: &syn::ExprMethodCall) -> bool {
+        let syn::Expr::Path(path) = peeled(&call.receiver) else { return false };
+        let held = path.path.get_ident().and_then(|name| self.env.read(&name.to_string()));
+        let is_known = match held {
+            Some(Val::Lit(Arg::None, _)) => true,
+            Some(Val::Some(held)) => matches!(**held, Val::Place(_)),
+            _ => false,
+        };
+        is_known && (call.method == "as_mut" || call.method == "as_deref_mut")
+    }
+}
+
+/// Whether the code takes what the variable of that name holds out of it.
+fn takes(code: &syn::Expr, name: &str) -> bool {
+    let is_take = |call: &syn::ExprMethodCall| call.method == "take";
+    written(code, &is_take).iter().any(|written| written == name)
 }

@@ -8,6 +8,7 @@ pub mod handed_on;
 pub mod interior;
 pub mod kept;
 pub mod lent;
+pub mod lent_slots;
 pub mod optional;
 pub mod own_types;
 pub mod owned_values;
