@@ -5,7 +5,7 @@ use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use crate::syntax::{matches_all, may_both, mentions};
+use crate::syntax::{matches_all, may_both, mentions, peeled};
 
 /// Decisions end in so many copies of each arm, on the average, at the most.
 const COPIES: usize = 2;
@@ -29,6 +29,46 @@ pub(in crate::trace) fn decision(choice: &syn::ExprMatch, parts: usize) -> Optio
     let mut leaves = rows.len() * COPIES;
     let decision = decide(&names, rows, 0, &mut leaves)?;
     Some((names, decision))
+}
+
+/// `if let (Some(a), Some(b)) = (x.as_mut(), y)` as `if let Some(a) = x.as_mut() && let Some(b) = y`; `None` where a part is
+/// more than a variable that is borrowed, or none is borrowed to be written to.
+pub(in crate::trace) fn one_by_one(condition: &syn::ExprLet) -> Option<syn::Expr> {
+    let syn::Expr::Tuple(parts) = peeled(&condition.expr) else { return None };
+    let asks = asks(&condition.pat, parts.elems.len())?;
+    let forms: Option<Vec<bool>> = parts.elems.iter().map(is_mut_borrow).collect();
+    if !forms?.into_iter().any(|is_mut| is_mut) {
+        return None;
+    }
+    let tests = parts
+        .elems
+        .iter()
+        .zip(asks)
+        .map(|(part, ask)| -> syn::Expr { syn::parse_quote_spanned!(part.span()=> let #ask = #part) });
+    tests.reduce(|all, next| syn::parse_quote_spanned!(condition.span()=> #all && #next))
+}
+
+/// Whether a variable, or a field of one, is borrowed to be written to; `None` for any other expression than one that is borrowed
+/// or named.
+fn is_mut_borrow(part: &syn::Expr) -> Option<bool> {
+    fn is_chain(expr: &syn::Expr) -> bool {
+        match expr {
+            syn::Expr::Path(path) => path.path.get_ident().is_some(),
+            syn::Expr::Field(field) => is_chain(&field.base),
+            _ => false,
+        }
+    }
+    match part {
+        syn::Expr::Reference(borrowed) if is_chain(&borrowed.expr) => Some(borrowed.mutability.is_some()),
+        syn::Expr::MethodCall(call) if call.args.is_empty() && is_chain(&call.receiver) => {
+            match call.method.to_string().as_str() {
+                "as_mut" | "as_deref_mut" => Some(true),
+                "as_ref" | "as_deref" => Some(false),
+                _ => None,
+            }
+        }
+        named => is_chain(named).then_some(false),
+    }
 }
 
 /// The patterns of a tuple's parts; `None` for a pattern of another form.

@@ -48,6 +48,10 @@ impl<'a> Tracer<'a> {
         otherwise: Continuation<'_, 'a>,
     ) -> Result<Val> {
         if let syn::Expr::Let(condition) = &*branch.cond {
+            let each = match_tuple::one_by_one(condition).map(Box::new);
+            if let Some(cond) = each {
+                return self.branch_with(&syn::ExprIf { cond, ..branch.clone() }, tail, otherwise);
+            }
             if let Some((option, both)) = condition_on_zip(condition)
                 && self.is_option(option)
             {

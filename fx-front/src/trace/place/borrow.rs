@@ -29,12 +29,37 @@ impl Tracer<'_> {
         }
     }
 
+    /// `&mut Shared::default()`: a reference to a variable of its own that holds the value, which is nobody else's; `None` where
+    /// the expression makes no struct, list or option.
+    fn made_for_call(&mut self, value: &syn::Expr) -> Result<Option<syn::Expr>> {
+        let is_made = match value {
+            syn::Expr::Call(_) | syn::Expr::Struct(_) => true,
+            syn::Expr::Macro(list) => list.mac.path.is_ident("vec"),
+            syn::Expr::Path(path) => path.path.is_ident("None"),
+            _ => false,
+        };
+        if !is_made {
+            return Ok(None);
+        }
+        let span = value.span();
+        let name = self.fresh_name("made", span);
+        let local: syn::Local = match syn::parse_quote_spanned!(span=> let mut #name = #value;) {
+            syn::Stmt::Local(local) => local,
+            _ => return Ok(None),
+        };
+        self.local(&local)?;
+        Ok(Some(syn::parse_quote_spanned!(span=> &mut #name)))
+    }
+
     /// `&mut place`, for a function that writes to it; `None` if it is no place of the forward's own.
     pub(in crate::trace) fn mut_ref_to_local(&mut self, expr: &syn::Expr) -> Result<Option<Val>> {
         let target = match expr {
             syn::Expr::Reference(syn::ExprReference { mutability: Some(_), expr, .. }) => {
                 if let Some(place) = self.behind_mut(expr)? {
                     return Ok(Some(Val::Place(Rc::new(place))));
+                }
+                if let Some(made) = self.made_for_call(expr)? {
+                    return self.mut_ref_to_local(&made);
                 }
                 &**expr
             }

@@ -198,8 +198,11 @@ struct Find<'n> {
 }
 
 impl Find<'_> {
-    /// Notes what is matched, or unwrapped: `&mut option` and `option.as_mut()`.
+    /// Notes what is matched, or unwrapped: `&mut option` and `option.as_mut()`, also in a tuple.
     fn matched(&mut self, subject: &syn::Expr) {
+        if let syn::Expr::Tuple(parts) = peeled(subject) {
+            return parts.elems.iter().for_each(|part| self.matched(part));
+        }
         self.found |= match peeled(subject) {
             syn::Expr::Reference(borrowed) => borrowed.mutability.is_some() && is_named(self.name, &borrowed.expr),
             syn::Expr::MethodCall(call) => {

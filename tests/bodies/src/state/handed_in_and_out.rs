@@ -115,6 +115,68 @@ impl Configured {
     }
 }
 
+/// What the layers of one call share, in a value that is made where the call is handed it.
+#[derive(Debug, Default)]
+struct Shared {
+    bias: Option<Tensor>,
+    uses: i64,
+}
+
+#[derive(Debug, Module)]
+pub struct Biased {
+    fc: nn::Linear,
+    relative: Option<nn::Linear>,
+}
+
+impl Biased {
+    fn bias(&self, xs: &Tensor) -> Option<Tensor> {
+        let relative = self.relative.as_ref()?;
+        Some(xs.apply(relative))
+    }
+
+    fn forward(&self, xs: &Tensor, mask: Option<&Tensor>, shared: &mut Shared) -> Tensor {
+        let mut ys = xs.apply(&self.fc);
+        if shared.bias.is_none() {
+            let mut bias = self.bias(xs);
+            if let (Some(bias), Some(mask)) = (bias.as_mut(), mask) {
+                *bias += mask;
+            }
+            shared.bias = bias;
+        }
+        shared.uses += 1;
+        if let Some(bias) = &shared.bias {
+            ys += bias;
+        }
+        ys * shared.uses
+    }
+}
+
+#[derive(Debug, Module)]
+pub struct SharedBias {
+    layers: Vec<Biased>,
+}
+
+fn pushed(xs: &Tensor, all: &mut Vec<Tensor>) -> i64 {
+    all.push(xs.relu());
+    all.len() as i64
+}
+
+#[traceable(strict)]
+impl SharedBias {
+    pub fn forward(&self, xs: &Tensor, mask: Option<&Tensor>) -> Tensor {
+        let mut shared = Shared::default();
+        let mut ys = xs.relu();
+        for layer in &self.layers {
+            ys = layer.forward(&ys, mask, &mut shared);
+        }
+        for layer in &self.layers {
+            ys = ys + layer.forward(xs, mask, &mut Shared::default());
+            ys = ys + layer.forward(xs, None, &mut Shared { bias: None, uses: shared.uses });
+        }
+        ys * pushed(xs, &mut Vec::new()) * pushed(xs, &mut vec![])
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -181,5 +243,18 @@ mod tests {
         let settings = Settings { scale: 0.5, shift: 9.0 };
         agree!(|p| Configured { fc: linear(p / 0, 4), settings: settings.clone() }, [randn(&[2, 4])], |net, xs| net
             .forward(xs));
+    }
+    #[test]
+    fn shared_by_layers() {
+        let linear = |p: nn::Path| nn::linear(p, 4, 4, Default::default());
+        let layer = |p: nn::Path, is_relative: bool| Biased {
+            fc: linear(&p / "fc"),
+            relative: is_relative.then(|| linear(&p / "relative")),
+        };
+        for first in [true, false] {
+            let make = |p: &nn::Path| SharedBias { layers: vec![layer(p / 0, first), layer(p / 1, true)] };
+            let cases = [(randn(&[2, 4]), None), (randn(&[2, 4]), Some(randn(&[2, 4])))];
+            agree!(make, cases, |net, (xs, mask)| net.forward(xs, mask.as_ref()));
+        }
     }
 }
