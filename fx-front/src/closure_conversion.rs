@@ -46,7 +46,10 @@ pub use self::{
     kinds::{makes_model, may_construct, returns_chain, returns_module},
     source::argument,
 };
-pub(crate) use self::{in_place::in_place, kinds::returns_opaque};
+pub(crate) use self::{
+    in_place::in_place,
+    kinds::{CLOSURE_HELP, returns_opaque, yields_closure},
+};
 use crate::syntax::path_text;
 use crate::{
     attrs::FnOptions,
@@ -72,6 +75,11 @@ pub(crate) fn lower(index: &mut Index, diags: &Diagnostics) {
         }
     }
     lowering.constructors();
+    for function in lowering.index.fns.iter().filter(|function| function.constructor.is_some()) {
+        if function.owner.is_none() && yields_closure(lowering.index, function) {
+            report(function, "it yields a closure, into which a frozen type cannot look", diags);
+        }
+    }
     let built = lowering.built;
     index.builders = built;
 }
@@ -85,7 +93,7 @@ fn report(function: &Function, reason: &str, diags: &Diagnostics) {
         place: function.place(span),
         home: function.key.as_ref().map(ToString::to_string),
         message: format!("`{}` gets no type that can be frozen: {reason}", function.sig.ident),
-        help: "write the model as a struct with a `forward`".to_owned(),
+        help: CLOSURE_HELP.to_owned(),
     });
 }
 

@@ -10,6 +10,7 @@ use syn::{spanned::Spanned, visit::Visit};
 
 pub use self::left::Left;
 use crate::{
+    closure_conversion::{CLOSURE_HELP, yields_closure},
     diag::Code,
     index::{Function, Index, Ty},
     monomorphize::given,
@@ -93,6 +94,10 @@ fn candidates_of(index: &Index, template: usize) -> impl Iterator<Item = Entry> 
 fn candidate(index: &Index, item: usize) -> Result<usize, Left> {
     let function = &index.fns[item];
     signature(function)?;
+    if yields_closure(index, function) {
+        let reason = format!("`{}` yields a closure, into which a frozen type cannot look", function.sig.ident);
+        return Err(Left::new(Code::Signature, function.sig.output.span(), reason, CLOSURE_HELP));
+    }
     lent_output(index, function)?;
     let found = instance(index, item)?;
     let span = function.sig.ident.span();

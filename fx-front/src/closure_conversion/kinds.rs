@@ -3,7 +3,11 @@
 use fx_ir::LayerRow;
 use quote::format_ident;
 
-use crate::syntax::mentions;
+use crate::index::{Function, Index, Name, Resolved};
+use crate::syntax::{mentions, path_text, written_types::type_args};
+
+/// What to do about a model that is a closure.
+pub(crate) const CLOSURE_HELP: &str = "write the model as a struct with a `forward`";
 
 /// Whether the function returns a module rather than compute.
 pub fn returns_module(sig: &syn::Signature) -> bool {
@@ -38,6 +42,34 @@ pub fn makes_model(sig: &syn::Signature) -> bool {
 /// Returns whether the function returns a module of a type that its callers cannot name.
 pub(crate) fn returns_opaque(sig: &syn::Signature) -> bool {
     matches!(&sig.output, syn::ReturnType::Type(_, ty) if matches!(**ty, syn::Type::ImplTrait(_)) && is_module(ty))
+}
+
+/// Returns whether the function returns a closure: `Box<dyn Fn(&Tensor) -> Tensor>`, also by an alias.
+pub(crate) fn yields_closure(index: &Index, function: &Function) -> bool {
+    fn is_closure(index: &Index, module: &str, ty: &syn::Type, fuel: u32) -> bool {
+        let Some(fuel) = fuel.checked_sub(1) else { return false };
+        match ty {
+            syn::Type::ImplTrait(ty) => ty.bounds.iter().any(is_fn),
+            syn::Type::TraitObject(ty) => ty.bounds.iter().any(is_fn),
+            syn::Type::Path(path) => match index.resolve(module, &path_text(&path.path)) {
+                Resolved::Item(at, _, Name::Alias(alias)) => is_closure(index, &at, &alias.ty, fuel),
+                _ if path.path.segments.last().is_some_and(|last| last.ident == "Box") => {
+                    type_args(&path.path).any(|inner| is_closure(index, module, inner, fuel))
+                }
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+    let syn::ReturnType::Type(_, ty) = &function.sig.output else { return false };
+    is_closure(index, &function.module, ty, 8)
+}
+
+/// Whether the bound is one of `Fn` and the like.
+fn is_fn(bound: &syn::TypeParamBound) -> bool {
+    let syn::TypeParamBound::Trait(bound) = bound else { return false };
+    let last = bound.path.segments.last();
+    last.is_some_and(|last| ["Fn", "FnMut", "FnOnce"].iter().any(|name| last.ident == name))
 }
 
 fn is_module(ty: &syn::Type) -> bool {
