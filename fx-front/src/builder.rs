@@ -8,6 +8,7 @@ mod branches;
 mod choices;
 mod closures;
 mod elements;
+mod extended;
 mod made;
 mod read;
 mod syntax;
@@ -92,7 +93,8 @@ pub(crate) fn kept(index: &Index, made: &Made, place: &Kept) -> Result<Vec<Layer
                 last.is_some_and(|last| last == variant) && type_of(index, function, &owner) == *of
             }
         };
-        let values = values(&function.block, field, &is_made);
+        let block = &*extended::in_one(&function.block, field, &is_made);
+        let values = values(block, field, &is_made);
         if values.is_empty() {
             continue;
         }
@@ -100,8 +102,8 @@ pub(crate) fn kept(index: &Index, made: &Made, place: &Kept) -> Result<Vec<Layer
         for value in values {
             let Some(value) = value else { return Err(Unread::NoConstructor) };
             let read = match place {
-                Kept::Alone(_) => reader.chain(&value, &reader.lets(&function.block), 16).map(|chain| vec![chain]),
-                Kept::InList(_) => reader.elements(&value, &function.block, 16),
+                Kept::Alone(_) => reader.chain(&value, &reader.lets(block), 16).map(|chain| vec![chain]),
+                Kept::InList(_) => reader.elements(&value, block, 16),
             };
             found.extend(read.ok_or_else(|| reader.notes.reason(&value, &index.fns[id]))?);
         }

@@ -3,7 +3,7 @@
 use quote::ToTokens;
 use syn::visit::Visit;
 
-use super::{read::Reader, unread::Unread};
+use super::{extended::in_one, read::Reader, unread::Unread};
 use crate::index::{Function, Index, Ty};
 use crate::syntax::effects::is_mutator;
 use fx_ir::catalog::ChainMethod;
@@ -13,7 +13,8 @@ pub(super) fn written(index: &Index, owner: usize, field: &str) -> Option<Unread
     (0..index.fns.len()).find_map(|id| {
         let function = &index.fns[id];
         let mut find = Find { index, id, owner, field, lends: lends(function), found: None };
-        find.visit_block(&function.block);
+        let is_made = |path: &syn::Path| super::type_of(index, function, path) == Ty::Struct(owner);
+        find.visit_block(&in_one(&function.block, field, &is_made));
         find.found.map(|(code, span)| Unread::Code(code, function.place(span)))
     })
 }

@@ -128,6 +128,57 @@ impl nn::Module for Empty {
     }
 }
 
+/// Line by line, behind the literal that makes the struct.
+#[derive(Debug, Module)]
+pub struct LineByLine {
+    seq: nn::Sequential,
+    by: i64,
+}
+
+#[traceable(strict)]
+impl LineByLine {
+    pub fn new(p: &nn::Path, rate: f64) -> Self {
+        let mut first = nn::seq().add(linear(p / "0"));
+        if rate > 0.5 {
+            first = first.add_fn(|xs| xs.tanh());
+        }
+        let mut net = Self { seq: first, by: 1 };
+        net.by = 3;
+        let last = linear(p / "2");
+        net.seq = net.seq.add(linear(p / "1")).add_fn(|xs| xs.relu());
+        net.seq = net.seq.add(last);
+        net.seq = net.seq.add_fn(move |xs| xs * rate);
+        net
+    }
+
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        xs.apply(&self.seq) * self.by
+    }
+}
+
+/// The same, where one that is left early has fewer layers.
+#[derive(Debug, Module)]
+pub struct LeftEarly {
+    seq: nn::Sequential,
+}
+
+#[traceable]
+impl LeftEarly {
+    pub fn new(p: &nn::Path, is_small: bool) -> Self {
+        let mut net = LeftEarly { seq: nn::seq() };
+        net.seq = net.seq.add(linear(p / "0"));
+        if is_small {
+            return net;
+        }
+        net.seq = net.seq.add_fn(|xs| xs.relu());
+        net
+    }
+
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        xs.apply(&self.seq)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use fx_runtime::nn::{Module as _, ModuleT as _};
@@ -136,9 +187,9 @@ mod tests {
     use crate::check::{agree, randn, understood};
 
     understood!(Built: 1 of 2);
-    understood!(Assigned: 1 of 2);
     understood!(TakenApart: 0 of 1);
     understood!(Empty: 0 of 2);
+    understood!(LeftEarly: 0 of 1);
 
     fn cases() -> [Tensor; 2] {
         [1, 3].map(|rows| randn(&[rows, 4]))
@@ -158,5 +209,14 @@ mod tests {
     #[test]
     fn through_a_pattern() {
         agree!(TakenApart::new, cases(), |net, xs| net.forward(xs));
+    }
+    #[test]
+    fn line_by_line() {
+        for rate in [0.25, 0.75] {
+            agree!(|p| LineByLine::new(p, rate), cases(), |net, xs| net.forward(xs));
+        }
+        for is_small in [true, false] {
+            agree!(|p| LeftEarly::new(p, is_small), cases(), |net, xs| net.forward(xs));
+        }
     }
 }
