@@ -10,8 +10,8 @@ use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use crate::index::{Name, Resolved};
 use crate::builder::OwnClosure;
+use crate::index::{Name, Resolved};
 use crate::syntax::{
     bound_names, names_of,
     substitute::{Substitution, substituted},

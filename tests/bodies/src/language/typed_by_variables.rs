@@ -564,7 +564,7 @@ mod tests {
     understood!(EitherOf: 0 of 12);
     understood!(Closures: 2 of 7);
     understood!(Summed: 1 of 4);
-    understood!(Object: 1 of 4);
+    understood!(Object: 1 of 6);
     understood!(OwnIterator: 0 of 3);
     understood!(Unzipped: 3 of 8);
     understood!(Converted: 1 of 4);
