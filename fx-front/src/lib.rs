@@ -18,6 +18,7 @@ pub mod frozen;
 pub mod handoff;
 pub mod index;
 pub mod key;
+mod macro_rules;
 pub mod monomorphize;
 mod pattern;
 pub mod report;

@@ -7,6 +7,7 @@ mod canonical;
 mod default;
 mod dependencies;
 mod imports;
+mod macros;
 mod provided;
 mod roots;
 mod written;
@@ -23,6 +24,7 @@ pub use self::roots::{FOLDERS, roots};
 use self::{
     associated::Associated,
     attributes::{attributes, derives, is_test, path_attribute},
+    macros::Declared,
     provided::Implemented,
     written::variant,
 };
@@ -37,20 +39,30 @@ use crate::{
 
 /// Reads the crate whose manifest lies in `root`, from each of `entries` (`src/lib.rs`, `src/main.rs`) on.
 pub fn krate(root: &Path, entries: &[PathBuf], diags: &Diagnostics) -> Index {
-    let mut scan = Scan::new(root, diags);
-    for entry in entries {
-        let file = root.join(entry);
-        let folder = file.parent().map(Path::to_path_buf).unwrap_or_default();
-        // Two roots (lib.rs and main.rs) may declare the same modules; each is read once.
-        scan.read_file(&file, &folder, "crate");
-    }
-    scan.finish()
+    whole(root, diags, &|scan| {
+        for entry in entries {
+            let file = root.join(entry);
+            let folder = file.parent().map(Path::to_path_buf).unwrap_or_default();
+            // Two roots (lib.rs and main.rs) may declare the same modules; each is read once.
+            scan.read_file(&file, &folder, "crate");
+            scan.macros.leave(0);
+        }
+    })
 }
 
 /// Reads one source text as if it were a whole crate; for tests and for tools.
 pub fn text(source: &str, diags: &Diagnostics) -> Index {
-    let mut scan = Scan::new(Path::new(""), diags);
-    scan.source(source, "src/lib.rs", Path::new("src"), "crate");
+    whole(Path::new(""), diags, &|scan| scan.source(source, "src/lib.rs", Path::new("src"), "crate"))
+}
+
+/// The index of what `read` reads, which is read twice where code calls macros that are declared behind it.
+fn whole(root: &Path, diags: &Diagnostics, read: &dyn Fn(&mut Scan<'_>)) -> Index {
+    let mut scan = Scan::new(root, diags);
+    read(&mut scan);
+    if let Some(macros) = scan.macros.for_another_scan() {
+        scan = Scan { macros, ..Scan::new(root, diags) };
+        read(&mut scan);
+    }
     scan.finish()
 }
 
@@ -62,11 +74,14 @@ struct Scan<'a> {
     defaults: Vec<(String, syn::ItemTrait)>,
     /// Which types implement traits, of the crate's or others.
     impls: Vec<Implemented>,
+    /// The macros of the crate.
+    macros: Declared,
 }
 
 impl<'a> Scan<'a> {
     fn new(root: &'a Path, diags: &'a Diagnostics) -> Scan<'a> {
-        Scan { root, index: Index::default(), diags, defaults: Vec::new(), impls: Vec::new() }
+        let (index, macros) = (Index::default(), Declared::default());
+        Scan { root, index, diags, defaults: Vec::new(), impls: Vec::new(), macros }
     }
 }
 
@@ -137,6 +152,7 @@ impl Scan<'_> {
                 let is_one = crate::syntax::effects::returns_by(item.mac.tokens.clone());
                 let name = item.ident.as_ref().map(ToString::to_string).filter(|_| is_one);
                 self.index.returning_macros.extend(name);
+                self.macros.declare(item);
             }
             syn::Item::Use(item) => self.imports(&item.tree, "", &item.vis, module),
             syn::Item::Type(item) => self.declare(module, &item.ident, &item.vis, Name::Alias(Box::new(item.clone()))),
@@ -153,7 +169,7 @@ impl Scan<'_> {
             }
             syn::Item::Trait(item) => {
                 self.declare(module, &item.ident, &item.vis, Name::Other);
-                self.defaults.push((module.to_owned(), item.clone()));
+                self.defaults.push((module.to_owned(), self.provided_without_macros(item, module)));
             }
             syn::Item::Enum(item) => {
                 let variants = item.variants.iter().map(variant);
@@ -239,6 +255,7 @@ impl Scan<'_> {
             }
             let (mut sig, mut block) = (method.sig.clone(), method.block.clone());
             cfg::strip(&mut block);
+            self.without_macros(&sig, &mut block, module);
             self.body(&mut block, file, module);
             associated.put_in(&mut sig, &mut block);
             let is_entry = entries.iter().any(|entry| entry.sig.ident == method.sig.ident);
@@ -267,6 +284,7 @@ impl Scan<'_> {
         let options = TraceableOptions::of(&self.attributes(&item.attrs, module));
         let mut block = (*item.block).clone();
         cfg::strip(&mut block);
+        self.without_macros(&item.sig, &mut block, module);
         self.body(&mut block, file, module);
         let key = options.is_some().then(|| Key::of_fn(&item.sig, &item.block));
         let (constructor, key) = if closure_conversion::makes_model(&item.sig) { (key, None) } else { (None, key) };
@@ -289,7 +307,16 @@ impl Scan<'_> {
         self.declare(module, &item.sig.ident, &item.vis, Name::Fn(self.index.fns.len() - 1));
     }
 
+    /// A module, behind which only `#[macro_use]` leaves its macros in scope.
     fn module(&mut self, item: &syn::ItemMod, file: &str, folder: &Path, module: &str) {
+        let scope = self.macros.scope();
+        self.inner_module(item, file, folder, module);
+        if !item.attrs.iter().any(|attr| attr.path().is_ident("macro_use")) {
+            self.macros.leave(scope);
+        }
+    }
+
+    fn inner_module(&mut self, item: &syn::ItemMod, file: &str, folder: &Path, module: &str) {
         let name = item.ident.to_string();
         let inner = format!("{module}::{name}");
         let name = name.trim_start_matches("r#");

@@ -2,7 +2,7 @@
 //! back.
 
 use fx_ir::{Arg, Effect, HostOp};
-use proc_macro2::Span;
+use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::{Expr, parse_quote_spanned, spanned::Spanned};
 
@@ -65,9 +65,13 @@ impl Tracer<'_> {
         let (args, span) = (arguments(mac)?, mac.span());
         match (name, args.as_slice()) {
             ("assert", [condition, said @ ..]) => {
+                let source = written(condition);
+                if source.is_none() && said.is_empty() {
+                    return unsupported(span, "an assertion that a macro has written");
+                }
                 self.if_true(condition, span, &mut |_| Ok(Val::Unit), &mut |tracer| {
                     let message = match said {
-                        [] => Message::of_text(format!("assertion failed: {}", source_of(condition))),
+                        [] => Message::of_text(format!("assertion failed: {}", source.clone().unwrap_or_default())),
                         said => tracer.message(said, span)?,
                     };
                     Ok(tracer.panic(message, span))
@@ -180,7 +184,33 @@ pub(in crate::trace) fn arguments(mac: &syn::Macro) -> Result<Vec<Expr>> {
     comma_operands(mac).map_or_else(|| unsupported(mac.span(), "a macro of this form"), Ok)
 }
 
-/// The expression as it is written.
+/// The expression as it is written, or by its tokens.
 fn source_of(expr: &Expr) -> String {
-    expr.span().source_text().unwrap_or_else(|| expr.to_token_stream().to_string())
+    written(expr).unwrap_or_else(|| expr.to_token_stream().to_string())
+}
+
+/// The expression as it is written; `None` of one that a macro has put together. Of names there may be longer spellings by now.
+fn written(expr: &Expr) -> Option<String> {
+    fn signs(tokens: TokenStream, all: &mut String) {
+        for token in tokens {
+            match token {
+                TokenTree::Punct(sign) if sign.as_char() != ':' => all.push(sign.as_char()),
+                TokenTree::Group(group) => {
+                    all.push('(');
+                    signs(group.stream(), all);
+                    all.push(')');
+                }
+                _ => {}
+            }
+        }
+    }
+    let text = expr.span().source_text()?;
+    let (source, tokens): (TokenStream, TokenStream) = (text.parse().ok()?, expr.to_token_stream());
+    let is_same = source.to_string() == tokens.to_string();
+    let [source, tokens] = [source, tokens].map(|tokens| {
+        let mut all = String::new();
+        signs(tokens, &mut all);
+        all
+    });
+    (is_same || !source.is_empty() && source == tokens).then_some(text)
 }

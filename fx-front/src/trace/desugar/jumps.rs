@@ -77,6 +77,10 @@ impl Rewrite<'_> {
             }
             Stmt::Expr(Expr::If(branch), _) => Some(Stmt::Expr(self.branch(branch, rest)?, None)),
             Stmt::Expr(Expr::Match(choice), _) => Some(Stmt::Expr(self.choice(choice, None, rest)?, None)),
+            Stmt::Expr(Expr::Block(block), _) if block.label.is_none() => {
+                let stmts = self.continued(&block.block.stmts, rest)?;
+                Some(parse_quote_spanned!(block.block.brace_token.span.open()=> { #(#stmts)* }))
+            }
             Stmt::Local(local) => Some(Stmt::Expr(self.local(local, rest)?, None)),
             _ => return None,
         };
@@ -202,6 +206,7 @@ mod tests {
             "{ match y { Some(x) => { let x = x; z(); }, None => { } } }",
             false,
         );
+        check("{ { a(); if c { continue; } } b(); }", "{ { a(); if c { } else { b(); } } }", false);
         check(
             "{ match y { A => a(), B => { b(); break; } } z(); }",
             "{ match y { A => { a(); z(); }, B => { b(); done = true; } } }",
@@ -215,6 +220,7 @@ mod tests {
             "{ if c { let k = 1; if d { continue; } } a(k); }",
             "{ if let Some(k) = c { if d { continue; } } a(k); }",
             "{ match c { Some(k) => b(), None => continue } a(k); }",
+            "{ { let k = 1; if d { continue; } } a(k); }",
         ];
         let done = syn::Ident::new("done", proc_macro2::Span::call_site());
         for body in hidden {

@@ -70,6 +70,7 @@ pub mod options;
 pub mod outliving_values;
 pub mod own_collections;
 pub mod own_operators;
+pub mod own_macros;
 pub mod ownership;
 pub mod pointed_inputs;
 pub mod pointed_numbers;

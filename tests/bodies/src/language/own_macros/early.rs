@@ -1,0 +1,18 @@
+//! A model that is read before the macros that it calls.
+
+use fx_runtime::{Module, Tensor, nn, traceable};
+
+use super::exported::{self, gated};
+
+#[derive(Debug, Module)]
+pub struct Early {
+    pub(super) fc: nn::Linear,
+}
+
+#[traceable(strict)]
+impl Early {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let ys = gated!(xs.apply(&self.fc), xs);
+        super::exported::clipped!(ys * 2.0; 1.0)
+    }
+}
