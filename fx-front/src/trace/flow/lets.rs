@@ -189,7 +189,10 @@ impl Tracer<'_> {
     /// `None` of an option of tensors, or of a tuple of tensors and numbers.
     pub(in crate::trace) fn none_of(&mut self, ty: &Ty, span: Span) -> Option<Val> {
         let Ty::Option(inner) = ty else { return None };
-        let is_known = **inner == Ty::Tensor || matches!(&**inner, Ty::Tuple(parts) if parts.iter().all(is_owned));
+        let is_known = match &**inner {
+            Ty::Tuple(parts) => parts.iter().all(is_owned),
+            held => *held == Ty::Tensor || self.index.is_enum(held),
+        };
         let held = self.spelling(inner).filter(|_| is_known)?;
         Some(self.host_node_with(Effect::Io, HostOp::NoneOf(held), Vec::new(), "none", ty.clone(), span))
     }

@@ -231,8 +231,8 @@ impl Tracer<'_> {
             let mut given = ends.filter(|end| !is_left(end)).map(|end| self.graph.node(end).args.get(at));
             given.all(|one| match one {
                 Some(Arg::Node(id)) => self.is_own_variant(*id),
-                // A variant that holds nothing.
-                Some(Arg::Path(_)) => true,
+                // A variant that holds nothing, and an option that does.
+                Some(Arg::Path(_) | Arg::None) => true,
                 _ => false,
             })
         };
@@ -242,14 +242,32 @@ impl Tracer<'_> {
             (Op::TupleGet(at), Some(whole)) if matches!(self.graph.node(whole).op, Op::If | Op::Match(_)) => {
                 given(whole, *at)
             }
-            _ => self.facts.variants.contains_key(&id),
+            _ => self.facts.variants.contains_key(&id) || self.is_own_variant_option(id),
+        }
+    }
+
+    /// Whether it is an option of such a value, made here, or what a loop carries that begins as such a value.
+    fn is_own_variant_option(&self, id: NodeId) -> bool {
+        let node = self.graph.node(id);
+        match (node.op.host(), node.args.first()) {
+            (Some(HostOp::Some), Some(Arg::Node(inner))) => self.is_own_variant(*inner),
+            (Some(HostOp::Some), Some(Arg::Path(_))) | (Some(HostOp::NoneOf(_)), _) => true,
+            _ => match self.graph.carried(id).as_deref() {
+                Some([Arg::Node(first), ..]) => self.is_own_variant(*first),
+                Some([Arg::Path(_) | Arg::None, ..]) => true,
+                _ => false,
+            },
         }
     }
 
     /// Whether branches may hand over this leaf, of an enum of the crate.
     pub(in crate::trace) fn is_variant_leaf(&self, ty: &Ty, leaf: &Val) -> bool {
+        if matches!(ty, Ty::Option(held) if self.index.is_enum(held)) {
+            let is_none = matches!(leaf, Val::Lit(Arg::None, _));
+            return is_none || leaf.node().is_some_and(|id| self.is_own_variant(id));
+        }
         match leaf {
-            Val::Node(id, ..) => matches!(ty, Ty::Rust(_)) && self.is_own_variant(*id),
+            Val::Node(id, ..) => self.index.is_enum(ty) && self.is_own_variant(*id),
             Val::Lit(Arg::Path(_), of) => of == ty && self.index.is_enum(ty),
             _ => false,
         }

@@ -173,12 +173,59 @@ impl Shifted {
     }
 }
 
+/// Why a loop has ended: what its `break` yields, and a variable.
+#[derive(Debug, PartialEq, Clone)]
+pub enum Ended {
+    Gate(i64),
+    Steps,
+}
+
+#[derive(Debug, Module)]
+pub struct Decoded {
+    fc: nn::Linear,
+    most: i64,
+}
+
+#[traceable]
+impl Decoded {
+    pub fn forward(&self, xs: &Tensor) -> (Tensor, i64) {
+        let (mut ys, mut step) = (xs.apply(&self.fc), 0);
+        let ended = loop {
+            if step >= self.most {
+                break Ended::Steps;
+            }
+            ys = ys.apply(&self.fc).tanh();
+            step += 1;
+            if ys.abs().max().double_value(&[]) < 0.1 {
+                break Ended::Gate(step);
+            }
+        };
+        let mut why = Ended::Steps;
+        for at in 0..xs.size()[0] {
+            ys = ys * 1.5;
+            if ys.abs().max().double_value(&[]) > 0.2 {
+                why = Ended::Gate(at);
+                break;
+            }
+        }
+        let more = match why {
+            Ended::Gate(at) => at + 1,
+            Ended::Steps => 0,
+        };
+        match ended {
+            Ended::Gate(step) => (ys, step * 100 + more),
+            Ended::Steps => (ys, more - 100),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::check::{agree, randn, understood};
 
     understood!(Shifted: 5 of 7);
+    understood!(Decoded: 8 of 13);
 
     #[test]
     fn steps() {
@@ -187,6 +234,14 @@ mod tests {
             steps: vec![Step::Boxed(Box::new(linear(p, 0))), Step::Same, Step::Scaled(linear(p, 1), 0.5)],
         };
         agree!(make, [randn(&[2, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn decoded() {
+        for most in [0, 2, 50] {
+            let make = |p: &nn::Path| Decoded { fc: nn::linear(p / "fc", 4, 4, Default::default()), most };
+            agree!(make, [randn(&[1, 4]), randn(&[6, 4]) * 0.01], |net, xs| net.forward(xs));
+        }
     }
 
     #[test]
