@@ -56,6 +56,17 @@ impl<'a> Tracer<'a> {
                 self.env.close();
                 return value;
             }
+            // A name for what the pattern takes, of which there is a copy.
+            (_, syn::Pat::Ident(syn::PatIdent { ident, by_ref: None, subpat: Some((_, inner)), .. }))
+                if is_copy(&subject.ty()) && subject.ref_kind() == Some(RefKind::Value) =>
+            {
+                let (name, named) = (ident.to_string(), subject.clone());
+                let then = &mut |tracer: &mut Self| {
+                    tracer.env.declare(&name, named.clone());
+                    then(tracer)
+                };
+                return self.if_matches(subject, inner, span, then, otherwise);
+            }
             _ => {}
         }
         let forms = self.ref_kinds_of(&subject);

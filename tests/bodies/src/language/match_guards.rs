@@ -60,6 +60,22 @@ impl Named {
     }
 }
 
+/// A name for what a pattern takes, in a `let` and in a condition.
+#[derive(Debug, Module)]
+pub struct Tested {
+    fc: nn::Linear,
+}
+
+#[traceable(strict)]
+impl Tested {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let n = 7;
+        let rows @ 1.. = xs.size()[0] else { panic!("no rows") };
+        let ys = if let n @ (2 | 3) = rows { xs.apply(&self.fc) * n } else { xs.tanh() * n };
+        ys + rows * n
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -81,6 +97,12 @@ mod tests {
             let make = |p: &nn::Path| Grouped { group: Group { fc: linear(p), grouping } };
             agree!(make, [randn(&[2, 4])], |net, xs| net.forward(xs));
         }
+    }
+
+    #[test]
+    fn tested() {
+        let cases = [1, 2, 5].map(|rows| randn(&[rows, 4]));
+        agree!(|p: &nn::Path| Tested { fc: linear(p) }, cases, |net, xs| net.forward(xs));
     }
 
     #[test]
