@@ -10,6 +10,7 @@ mod closures;
 mod elements;
 mod extended;
 mod made;
+mod outside;
 mod read;
 mod syntax;
 mod unread;
@@ -21,7 +22,7 @@ use quote::ToTokens;
 pub(crate) use self::closures::{OwnClosure, closure_of};
 pub(crate) use self::unread::Unread;
 use crate::index::{Function, Index, Ty};
-use crate::syntax::path_text;
+use crate::syntax::{macro_operands, path_text};
 
 /// One step of a chain of layers.
 #[derive(Clone, Debug, PartialEq)]
@@ -82,17 +83,21 @@ pub(crate) fn kept(index: &Index, made: &Made, place: &Kept) -> Result<Vec<Layer
     {
         return Err(unread);
     }
+    let makes = |of: Impl<'_>, path: &syn::Path| match made {
+        Made::Struct(owner) => type_of(index, of, path) == Ty::Struct(*owner),
+        Made::Variant(ty, variant) => {
+            let mut owner = path.clone();
+            let last = owner.segments.pop().map(|last| last.into_value().ident);
+            owner.segments.pop_punct();
+            last.is_some_and(|last| last == variant) && type_of(index, of, &owner) == *ty
+        }
+    };
+    if outside::makes(index, field, &makes) {
+        return Err(Unread::NoConstructor);
+    }
     let mut found: Vec<Vec<Layer>> = Vec::new();
     for (id, function) in index.fns.iter().enumerate() {
-        let is_made = |path: &syn::Path| match made {
-            Made::Struct(owner) => type_of(index, function, path) == Ty::Struct(*owner),
-            Made::Variant(of, variant) => {
-                let mut owner = path.clone();
-                let last = owner.segments.pop().map(|last| last.into_value().ident);
-                owner.segments.pop_punct();
-                last.is_some_and(|last| last == variant) && type_of(index, function, &owner) == *of
-            }
-        };
+        let is_made = |path: &syn::Path| makes(Impl::of(function), path);
         let block = &*extended::in_one(&function.block, field, &is_made);
         let values = values(block, field, &is_made);
         if values.is_empty() {
@@ -112,10 +117,23 @@ pub(crate) fn kept(index: &Index, made: &Made, place: &Kept) -> Result<Vec<Layer
     if closures_are_told_apart(&layers) { Ok(layers) } else { Err(Unread::Closures) }
 }
 
-/// The type that a path names in the function.
-fn type_of(index: &Index, function: &Function, path: &syn::Path) -> Ty {
+/// Where a path is written: the module, and the type that the impl around it is for.
+#[derive(Clone, Copy)]
+struct Impl<'i> {
+    module: &'i str,
+    owner: Option<&'i syn::Type>,
+}
+
+impl<'i> Impl<'i> {
+    fn of(function: &'i Function) -> Impl<'i> {
+        Impl { module: &function.module, owner: function.owner.as_ref() }
+    }
+}
+
+/// The type that a path names there.
+fn type_of(index: &Index, of: Impl<'_>, path: &syn::Path) -> Ty {
     let ty = syn::parse_str::<syn::Type>(&path_text(path)).ok();
-    ty.map_or(Ty::Unknown, |ty| index.ty(&function.module, function.owner.as_ref(), &ty))
+    ty.map_or(Ty::Unknown, |ty| index.ty(of.module, of.owner, &ty))
 }
 
 /// Whether the form of a live chain says which closure is which, of those whose place it does not know.
@@ -143,6 +161,12 @@ fn closures_are_told_apart(layers: &[Layer]) -> bool {
 
 /// What the function puts into the field where it makes a struct that `makes` accepts; none where it does not say so.
 fn values(block: &syn::Block, field: &str, makes: &dyn Fn(&syn::Path) -> bool) -> Vec<Option<syn::Expr>> {
+    let block = syn::ExprBlock { attrs: Vec::new(), label: None, block: block.clone() };
+    values_of(&syn::Expr::Block(block), field, makes)
+}
+
+/// The same of an expression.
+fn values_of(expr: &syn::Expr, field: &str, makes: &dyn Fn(&syn::Path) -> bool) -> Vec<Option<syn::Expr>> {
     struct Find<'m> {
         field: &'m str,
         makes: &'m dyn Fn(&syn::Path) -> bool,
@@ -165,8 +189,18 @@ fn values(block: &syn::Block, field: &str, makes: &dyn Fn(&syn::Path) -> bool) -
             }
             syn::visit::visit_expr_call(self, call);
         }
+        /// What a macro is given is code as well, as far as it can be read.
+        fn visit_macro(&mut self, mac: &'ast syn::Macro) {
+            let operands = macro_operands(mac);
+            if operands.is_empty() && outside::mentions(&mac.tokens, self.makes) {
+                self.found.push(None);
+            }
+            for operand in operands {
+                self.found.extend(values_of(&operand, self.field, self.makes));
+            }
+        }
     }
     let mut find = Find { field, makes, found: Vec::new() };
-    syn::visit::Visit::visit_block(&mut find, block);
+    syn::visit::Visit::visit_expr(&mut find, expr);
     find.found
 }

@@ -67,6 +67,8 @@ pub struct Index {
     pub externs: Externs,
     /// The files read, relative to the crate's root.
     pub files: Vec<String>,
+    /// Code that stands in no function.
+    pub initializers: Vec<Initializer>,
     /// The crate's own macros that may return from the function that calls them.
     pub returning_macros: BTreeSet<String>,
     /// What stands in for a `#[traceable]` function that builds a model out of closures, by its position in `fns`.
@@ -173,6 +175,17 @@ pub struct Instance {
     pub of: usize,
     /// What is put in, by full paths.
     pub args: Vec<String>,
+}
+
+/// What a constant or a static begins with, or what a macro is given that stands where items do.
+#[derive(Debug)]
+pub struct Initializer {
+    /// The module.
+    pub module: String,
+    /// The type that the impl around it is for.
+    pub owner: Option<syn::Type>,
+    /// The code.
+    pub tokens: proc_macro2::TokenStream,
 }
 
 /// A field of a struct.

@@ -7,6 +7,7 @@ mod canonical;
 mod default;
 mod dependencies;
 mod imports;
+mod initializers;
 mod macros;
 mod provided;
 mod roots;
@@ -143,6 +144,9 @@ impl Scan<'_> {
     }
 
     fn item(&mut self, item: &syn::Item, file: &str, folder: &Path, module: &str) {
+        if !is_test(attributes(item)) {
+            self.index.initializers.extend(initializers::of(item, module));
+        }
         match item {
             syn::Item::Struct(item) if !is_test(&item.attrs) => self.structure(item, file, module),
             syn::Item::Impl(item) if !is_test(&item.attrs) => self.implementation(item, file, module),

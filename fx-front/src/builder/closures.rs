@@ -5,8 +5,9 @@ use fx_ir::layers;
 use quote::{ToTokens, format_ident};
 
 use super::{
-    Layer,
+    Impl, Layer,
     made::own_names,
+    outside,
     read::Reader,
     syntax::{is_pointer, is_some_call, root_variable},
     type_of, values,
@@ -103,7 +104,10 @@ impl Reader<'_> {
 /// of that name.
 pub(crate) fn closure_of(index: &Index, owner: usize, field: &str) -> Option<OwnClosure> {
     let scope = index.field(owner, field)?.scope.as_ref()?;
-    let is_made = |function: &Function, path: &syn::Path| type_of(index, function, path) == Ty::Struct(owner);
+    let makes = |of: Impl<'_>, path: &syn::Path| type_of(index, of, path) == Ty::Struct(owner);
+    if outside::makes(index, field, &makes) {
+        return None;
+    }
     let mut found: Vec<OwnClosure> = Vec::new();
     for (id, function) in index.fns.iter().enumerate() {
         let mut is_written = false;
@@ -115,7 +119,7 @@ pub(crate) fn closure_of(index: &Index, owner: usize, field: &str) -> Option<Own
         if is_written && is_within(&function.module, scope) {
             return None;
         }
-        for value in values(&function.block, field, &|path| is_made(function, path)) {
+        for value in values(&function.block, field, &|path| makes(Impl::of(function), path)) {
             let (value, reader) = (value?, Reader::of(index, id, &[]));
             let firsts = known_of_variables(&function.block, |init| Some(init.clone()));
             let value = root_variable(&value).and_then(|name| firsts.get(&name)).unwrap_or(&value);

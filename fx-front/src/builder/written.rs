@@ -13,7 +13,7 @@ pub(super) fn written(index: &Index, owner: usize, field: &str) -> Option<Unread
     (0..index.fns.len()).find_map(|id| {
         let function = &index.fns[id];
         let mut find = Find { index, id, owner, field, lends: lends(function), found: None };
-        let is_made = |path: &syn::Path| super::type_of(index, function, path) == Ty::Struct(owner);
+        let is_made = |path: &syn::Path| super::type_of(index, super::Impl::of(function), path) == Ty::Struct(owner);
         find.visit_block(&in_one(&function.block, field, &is_made));
         find.found.map(|(code, span)| Unread::Code(code, function.place(span)))
     })
@@ -92,7 +92,7 @@ impl<'ast> Visit<'ast> for Find<'_> {
     fn visit_pat_struct(&mut self, pat: &'ast syn::PatStruct) {
         let function = &self.index.fns[self.id];
         let binds = |field: &syn::FieldPat| field.member.to_token_stream().to_string() == self.field;
-        let is_owner = || super::type_of(self.index, function, &pat.path) == Ty::Struct(self.owner);
+        let is_owner = || super::type_of(self.index, super::Impl::of(function), &pat.path) == Ty::Struct(self.owner);
         if let Some(field) = pat.fields.iter().find(|field| self.lends && binds(field) && is_owner()) {
             self.note(&field.pat, pat.brace_token.span.open());
         }

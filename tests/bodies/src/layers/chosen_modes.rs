@@ -40,9 +40,13 @@ mod tests {
     use super::*;
     use crate::check::*;
 
+    fn linear(p: nn::Path) -> nn::Linear {
+        nn::linear(p, 4, 4, nn::LinearConfig::default())
+    }
+
     // What trains is opaque.
     understood!(ByField: 3 of 5);
-    understood!(ByFlag: 3 of 4);
+    understood!(ByFlag: 3 of 5);
 
     fn norm(p: &nn::Path) -> nn::BatchNorm {
         nn::batch_norm1d(p / "norm", 4, nn::BatchNormConfig::default())

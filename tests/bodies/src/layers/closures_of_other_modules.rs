@@ -136,8 +136,7 @@ impl Plan {
         chain
     }
 
-    fn last(mut self) -> nn::Sequential {
-        self.is_wide = false;
+    fn last(self) -> nn::Sequential {
         let rate = self.rates[0];
         nn::seq().add_fn(move |xs| xs + rate).add_fn(|xs| xs.tanh())
     }

@@ -6,6 +6,7 @@ pub mod chains_of_helpers;
 pub mod chosen_closures;
 pub mod chosen_modes;
 pub mod closures_in_constructors;
+pub mod closures_made_elsewhere;
 pub mod closures_of_other_modules;
 pub mod counted;
 pub mod dispatch;
