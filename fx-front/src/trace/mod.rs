@@ -27,7 +27,7 @@ mod value_facts;
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use fx_ir::{Effect, Graph, Place};
+use fx_ir::{AliasAnalysis, Effect, Graph, Op, Place, Type, Writers};
 use proc_macro2::Span;
 
 use self::{
@@ -155,8 +155,11 @@ fn all(index: &Index, items: &[usize], diags: &Diagnostics, manner: Manner<'_>) 
         let (told, known) = (Diagnostics::new(), kept.len());
         let (mut traced, accesses): (Vec<Traced>, Vec<_>) =
             items.iter().map(|&item| one_or_opaque(index, item, &told, manner, &mut kept)).unzip();
-        if kept.len() > known && items.len() > 1 {
-            continue;
+        if items.len() > 1 {
+            kept.extend(traced.iter().flat_map(|traced| written_tensors(index, &traced.graph)));
+            if kept.len() > known {
+                continue;
+            }
         }
         if let Some(reason) = conflict(&accesses).filter(|_| manner.opaque_because.is_none()) {
             if are_interior(index, &kept) && traced.iter().all(|traced| !traced.signature.is_mut) {
@@ -170,6 +173,19 @@ fn all(index: &Index, items: &[usize], diags: &Diagnostics, manner: Manner<'_>) 
         told.into_sorted().into_iter().for_each(|one| diags.push(one));
         return traced;
     }
+}
+
+/// The fields with tensors that an op writes to, by views of them as well.
+fn written_tensors(index: &Index, graph: &Graph) -> Fields {
+    let written = AliasAnalysis::of(graph).written(Writers::Ops);
+    let fields = written.iter().filter_map(|id| {
+        let node = graph.node(id);
+        let (Op::GetAttr(name), Type::Module(owner)) = (&node.op, &graph.node(node.input(0)?).ty) else { return None };
+        let owner = index.struct_at(owner)?;
+        let is_tensor = index.field_ty(owner, index.field(owner, name)?) == Ty::Tensor;
+        is_tensor.then(|| (owner, name.clone()))
+    });
+    fields.collect()
 }
 
 /// Whether the fields are written to behind a shared reference alone.

@@ -205,6 +205,11 @@ mod tests {
     use super::*;
     use crate::check::*;
 
+    fn linear(p: nn::Path) -> nn::Linear {
+        nn::linear(p, 4, 4, nn::LinearConfig::default())
+    }
+
+    not_interpreted!(OwnCache: "cannot take the field");
     understood!(Written: 0 of 2);
     understood!(Sliced: 2 of 5);
 

@@ -15,3 +15,4 @@ pub mod owned_values;
 pub mod references;
 pub mod shared_values;
 pub mod solvers;
+pub mod views;
