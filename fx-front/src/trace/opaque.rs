@@ -10,6 +10,7 @@ pub(in crate::trace) mod moved;
 pub(in crate::trace) mod operands;
 pub(in crate::trace) mod option;
 pub(in crate::trace) mod requalified;
+mod sliced;
 pub(in crate::trace) mod state_copies;
 pub(in crate::trace) mod statement;
 pub(in crate::trace) mod template;

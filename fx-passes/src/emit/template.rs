@@ -104,22 +104,29 @@ pub(super) fn own_variables(code: &Code) -> impl Iterator<Item = &str> {
     bound.chain(variables(&code.template)).filter(move |_| is_mixed)
 }
 
+/// The functions that code calls by a bare name: a generated variable of such a name would be called in their place.
+pub(super) fn called_functions(code: &Code) -> impl Iterator<Item = &str> {
+    names(&code.template).filter(|(_, after)| after.starts_with('(')).map(|(word, _)| word)
+}
+
 /// The words of a text that can be variables: neither fields and methods nor what is called.
 fn variables(text: &str) -> impl Iterator<Item = &str> {
+    names(text).filter(|(_, after)| !after.starts_with(['(', '!'])).map(|(word, _)| word)
+}
+
+/// The words of a text that stand for something by themselves, no part of another thing, and what follows each.
+fn names(text: &str) -> impl Iterator<Item = (&str, &str)> {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let starts = text.char_indices().filter(move |&(at, c)| is_word(c) && !text[..at].ends_with(is_word));
     let words = starts.map(move |(at, _)| {
         let word = text[at..].split(|c| !is_word(c)).next().unwrap_or_default();
         (text[..at].trim_end(), word, text[at + word.len()..].trim_start())
     });
-    let is_variable = |(before, word, after): &(&str, &str, &str)| {
+    let is_name = |(before, word, _): &(&str, &str, &str)| {
         let is_part = before.ends_with('.') && !before.ends_with("..");
-        word.starts_with(|c: char| c.is_lowercase())
-            && !is_part
-            && !before.ends_with("::")
-            && !after.starts_with(['(', '!'])
+        word.starts_with(|c: char| c.is_lowercase()) && !is_part && !before.ends_with("::")
     };
-    words.filter(is_variable).map(|(_, word, _)| word)
+    words.filter(is_name).map(|(_, word, after)| (word, after))
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {
@@ -173,6 +180,7 @@ mod tests {
             "for h in 0 .. n { let mut e = $0 . iter () . map (| x | x . k + f (a)) ; println ! (b) ; crate :: c }";
         assert_eq!(own_variables(&Code::pure(text)).filter(|word| word.len() == 1).collect::<String>(), "hnexxab");
         assert_eq!(own_variables(&Code::pure("f (a)")).count(), 0);
+        assert_eq!(called_functions(&Code::pure("f (a.g(b), c::h(1)) + i(j!(k))")).collect::<String>(), "fi");
         let code = block(&[CodeVariable::new("a", "$1")], "$0 + 1");
         assert_eq!(own_variables(&code).collect::<Vec<_>>(), ["a"]);
     }

@@ -9,7 +9,7 @@ use super::{
     liveness::Liveness,
     memory::Peak,
     names::Names,
-    template::{lent_by, own_variables},
+    template::{called_functions, lent_by, own_variables},
     value::Value,
 };
 
@@ -69,7 +69,7 @@ impl<'e, 'a> Writer<'e, 'a> {
         for id in emitter.graph.nodes() {
             let node = emitter.graph.node(id);
             if let Op::Rust(code) = &node.op {
-                own_variables(code).for_each(|name| names.take(name));
+                own_variables(code).chain(called_functions(code)).for_each(|name| names.take(name));
                 lent_by(code, node)
                     .into_iter()
                     .flat_map(|scope| &scope.variables)
