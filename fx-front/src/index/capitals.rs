@@ -49,7 +49,8 @@ fn lower(sig: &mut syn::Signature, block: &mut syn::Block, items: &NamedValues) 
     let mut bound = Bound::default();
     bound.visit_signature(sig);
     bound.visit_block(block);
-    let may_be_variant = |name: &String| name == "None" || items.has_globs || items.imports.contains(name);
+    let has_globs = items.has_globs || bound.has_globs;
+    let may_be_variant = |name: &String| name == "None" || has_globs || items.imports.contains(name);
     let alternatives = bound.in_alternatives.into_iter().filter(|name| !may_be_variant(name));
     let is_variable = |name: &String| !items.constants.contains(name) && !bound.items.contains(name);
     let variables: BTreeSet<String> = bound.always.into_iter().chain(alternatives).filter(is_variable).collect();
@@ -100,6 +101,8 @@ struct Bound {
     in_alternatives: BTreeSet<String>,
     /// What the body declares itself.
     items: BTreeSet<String>,
+    /// Whether it brings in others by a `*`.
+    has_globs: bool,
     is_alternative: bool,
 }
 
@@ -142,6 +145,8 @@ impl<'ast> Visit<'ast> for Bound {
     }
 
     fn visit_item(&mut self, item: &'ast syn::Item) {
+        let written = item.to_token_stream().to_string();
+        self.has_globs |= matches!(item, syn::Item::Use(_)) && written.contains('*');
         identifiers(&item.to_token_stream(), &mut self.items);
     }
 }

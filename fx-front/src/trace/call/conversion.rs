@@ -27,18 +27,21 @@ impl Tracer<'_> {
         }
     }
 
-    /// `chain.collect()`, where the code around it asks for a struct of the crate's with one `FromIterator`; `None` for any
-    /// other call.
-    pub(in crate::trace) fn own_collection(
+    /// `chain.collect()`, where the code around it asks for a filled list, or for a struct of the crate's with one
+    /// `FromIterator`; `None` for any other.
+    pub(in crate::trace) fn collected(
         &mut self,
         call: &syn::ExprMethodCall,
         expected: Option<&Expectation>,
     ) -> Result<Option<Val>> {
+        if let Some(list) = self.filled(call, expected)? {
+            return Ok(Some(list));
+        }
         let written = call.turbofish.as_ref().and_then(|fish| match fish.args.first() {
             Some(syn::GenericArgument::Type(ty)) => self.written(ty),
             _ => None,
         });
-        let Some(wanted) = written.as_ref().or(expected).filter(|_| call.method == "collect") else { return Ok(None) };
+        let Some(wanted) = written.as_ref().or(expected) else { return Ok(None) };
         let Ty::Struct(wanted) = self.expected_ty(wanted) else { return Ok(None) };
         let is_it = |function: &Function| {
             let of = function.owner.as_ref().map(|owner| self.index.ty(&function.module, None, owner));

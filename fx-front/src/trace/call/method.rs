@@ -27,12 +27,9 @@ impl Tracer<'_> {
         let converted = self.by_try_from(call, expected.as_ref());
         let call = converted.as_ref().unwrap_or(call);
         if call.method == "collect"
-            && let Some(list) = self.filled(call, expected.as_ref())?
+            && let Some(list) = self.collected(call, expected.as_ref())?
         {
             return Ok(list);
-        }
-        if let Some(value) = self.own_collection(call, expected.as_ref())? {
-            return Ok(value);
         }
         if let Some(value) = self.by_form(call, errors)? {
             return Ok(value);

@@ -54,6 +54,10 @@ impl Tracer<'_> {
                 }
                 Ok(value.with_ty(ty))
             }
+            Ty::Tuple(_) if matches!(value, Val::Tuple(_)) => {
+                self.annotate_output(&value, &callee.sig.output)?;
+                Ok(value)
+            }
             // What the output alone says of code, the code does not say.
             ty if is_copy(&ty) && value.node().is_some_and(|id| self.facts.is_asked(id)) => {
                 self.annotate_output(&value, &callee.sig.output)?;

@@ -1,4 +1,4 @@
-//! The parameters of a function that is traced where it is called.
+//! The parameters of a function that is traced where it is called, and what is handed over for them.
 
 use std::rc::Rc;
 
@@ -9,12 +9,38 @@ use syn::spanned::Spanned;
 use crate::diag::{Code, Severity};
 use crate::index::Function;
 use crate::syntax::written_types::{type_args, typed_params};
-use crate::trace::types::ty::{is_settled_within, is_untyped};
+use crate::trace::types::{
+    expectation::Expectation,
+    ty::{is_settled_within, is_untyped},
+};
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Val, entry::signature::holds_reference, place::local_place::LocalPlace, unsupported,
 };
 
 impl Tracer<'_> {
+    /// An argument for a function of the crate, which may write to what is ours.
+    pub(in crate::trace) fn handed_on(&mut self, arg: &syn::Expr) -> Result<Val> {
+        if let Some(place) = self.mut_ref_to_local(arg)? {
+            return Ok(place);
+        }
+        let mark = self.checkpoint();
+        if let Ok(Some(iterator)) = self.iterator_of(arg) {
+            return Ok(iterator);
+        }
+        self.rollback(mark);
+        self.expr(arg)
+    }
+
+    /// The argument of a method of the crate at that position, whose parameter says what an `into()` makes.
+    pub(in crate::trace) fn handed_to(&mut self, arg: &syn::Expr, (method, at): (usize, usize)) -> Result<Val> {
+        let converts = matches!(arg, syn::Expr::MethodCall(call) if call.method == "into" && call.args.is_empty());
+        if converts && let Some(param) = typed_params(&self.index.fns[method].sig).nth(at) {
+            self.expects.next = Some(Expectation::of_parameter(&param.ty, method));
+        }
+        let ty = typed_params(&self.index.fns[method].sig).nth(at).map(|param| &*param.ty);
+        self.gathering(ty, |tracer| tracer.handed_on(arg))
+    }
+
     pub(in crate::trace) fn bind_params(&mut self, function: usize, args: Vec<Val>, span: Span) -> Result<()> {
         let callee = &self.index.fns[function];
         let typed: Vec<&syn::PatType> = typed_params(&callee.sig).collect();
@@ -43,7 +69,11 @@ impl Tracer<'_> {
             let value = if is_tensor { self.as_tensor(value, span)? } else { value };
             let value = match value {
                 Val::Node(id, Ty::Unknown, form) => {
-                    self.of_known_type(value, &ty)?;
+                    if self.is_unnamed(&value) {
+                        self.annotate_as(&value, &param.ty)?;
+                    } else {
+                        self.of_known_type(value, &ty)?;
+                    }
                     Val::Node(id, ty, form)
                 }
                 Val::Node(id, Ty::Option(held), form)
@@ -66,6 +96,12 @@ impl Tracer<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether it is a value that stands in no variable, and that nothing reads.
+    fn is_unnamed(&self, value: &Val) -> bool {
+        let names: usize = self.outer.iter().chain([&self.env]).map(|env| env.handles(value)).sum();
+        names == 0 && value.node().is_some_and(|id| !self.graph.has_users(id))
     }
 
     /// A list of which nothing said so far what it will hold, which is lent for a parameter of this type: `&mut Vec<Tensor>`.

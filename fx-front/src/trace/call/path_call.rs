@@ -8,7 +8,7 @@ use syn::spanned::Spanned;
 use crate::index::{Name, Resolved};
 use crate::syntax::{is_path_to, path_text, written_types::typed_params};
 use crate::trace::std_model::convert::is_whole;
-use crate::trace::types::{expectation::Expectation, ty::is_untyped};
+use crate::trace::types::ty::is_untyped;
 use crate::trace::{
     OnError, Result, Tracer, Ty, Val,
     layer::recurrent::state_made_by,
@@ -242,29 +242,6 @@ impl Tracer<'_> {
             }
             all => self.op_call(op, name, None, all, call.span()),
         }
-    }
-
-    /// An argument for a function of the crate, which may write to what is ours.
-    pub(in crate::trace) fn handed_on(&mut self, arg: &syn::Expr) -> Result<Val> {
-        if let Some(place) = self.mut_ref_to_local(arg)? {
-            return Ok(place);
-        }
-        let mark = self.checkpoint();
-        if let Ok(Some(iterator)) = self.iterator_of(arg) {
-            return Ok(iterator);
-        }
-        self.rollback(mark);
-        self.expr(arg)
-    }
-
-    /// The argument of a method of the crate at that position, whose parameter says what an `into()` makes.
-    pub(in crate::trace) fn handed_to(&mut self, arg: &syn::Expr, (method, at): (usize, usize)) -> Result<Val> {
-        let converts = matches!(arg, syn::Expr::MethodCall(call) if call.method == "into" && call.args.is_empty());
-        if converts && let Some(param) = typed_params(&self.index.fns[method].sig).nth(at) {
-            self.expects.next = Some(Expectation::of_parameter(&param.ty, method));
-        }
-        let ty = typed_params(&self.index.fns[method].sig).nth(at).map(|param| &*param.ty);
-        self.gathering(ty, |tracer| tracer.handed_on(arg))
     }
 
     fn call_fn(&mut self, id: usize, call: &syn::ExprCall, errors: OnError) -> Result<Val> {

@@ -6,7 +6,7 @@ use proc_macro2::{Ident, Span};
 use syn::{Block, Expr, ExprForLoop, ExprMethodCall, Pat, parse_quote_spanned, spanned::Spanned, visit_mut::VisitMut};
 
 use crate::pattern;
-use crate::syntax::{any, bound_names, iterator_method::IteratorMethod};
+use crate::syntax::{any, bound_names, effects::written, iterator_method::IteratorMethod};
 use crate::trace::desugar::{
     Surroundings,
     closure_form::{is_plain_closure, plain},
@@ -27,7 +27,9 @@ pub(in crate::trace) fn scanned(each: &ExprForLoop, around: &mut dyn Surrounding
     };
     let [start, Expr::Closure(closure)] = scan.args.iter().collect::<Vec<_>>()[..] else { return None };
     let leaves = any(&closure.body, |expr| matches!(expr, Expr::Try(_)));
-    if !is_plain_closure(closure, 2) || leaves {
+    // A `move` closure writes to copies of the numbers around it.
+    let writes_to_own = closure.capture.is_some() && !written(&Expr::Closure(closure.clone()), &|_| false).is_empty();
+    if !is_plain_closure(closure, 2) || leaves || writes_to_own {
         return None;
     }
     let mut states = States { names: BTreeMap::new(), is_whole: true };

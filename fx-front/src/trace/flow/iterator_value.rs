@@ -191,11 +191,9 @@ impl Tracer<'_> {
     pub(in crate::trace) fn iterator_method(&mut self, call: &syn::ExprMethodCall) -> Result<Option<Val>> {
         let (name, span) = (call.method.to_string(), call.span());
         let Some((place, chain, at)) = self.iterator_at(&call.receiver) else {
-            return if name == "next" && call.args.is_empty() {
-                self.first_in_chain(&call.receiver, span)
-            } else {
-                Ok(None)
-            };
+            return Ok((name == "next" && call.args.is_empty())
+                .then(|| self.first_in_chain(&call.receiver, span))
+                .flatten());
         };
         match (name.as_str(), call.args.first()) {
             ("next", None) => {
@@ -221,18 +219,18 @@ impl Tracer<'_> {
     }
 
     /// The first element of a chain that no variable holds; `None` where it is no chain with adaptors that are known here.
-    fn first_in_chain(&mut self, chain: &Expr, span: Span) -> Result<Option<Val>> {
+    fn first_in_chain(&mut self, chain: &Expr, span: Span) -> Option<Val> {
         if !matches!(chain, Expr::MethodCall(last) if last.method != "iter" && last.method != "into_iter") {
-            return Ok(None);
+            return None;
         }
         let mark = self.checkpoint();
         if let Ok(Some(Val::Iter(chain, at))) = self.iterator_of(chain)
             && let Ok(first) = self.element_after(&chain, &chain.expr, *at, span)
         {
-            return Ok(Some(first));
+            return Some(first);
         }
         self.rollback(mark);
-        Ok(None)
+        None
     }
 
     pub(in crate::trace) fn plus(&mut self, at: Val, by: &Val, span: Span) -> Result<Val> {

@@ -5,7 +5,7 @@ use proc_macro2::Span;
 
 use crate::diag::{Code, Severity};
 use crate::trace::types::label::identifier;
-use crate::trace::{Result, Tracer, Ty, Val, unsupported};
+use crate::trace::{RefKind, Result, Tracer, Ty, Val, unsupported};
 
 const CAPTURES: &str = "a closure that captures values of the function that makes it";
 
@@ -62,7 +62,9 @@ impl Tracer<'_> {
     fn in_either_mode(&mut self, layer: &Val, xs: &Val, train: &Val, span: Span) -> Result<Val> {
         let called: syn::Expr =
             syn::parse_quote_spanned!(span=> if train { xs.apply_t(layer, true) } else { xs.apply_t(layer, false) });
-        let variables = [("layer", layer), ("xs", xs), ("train", train)];
+        // Code that is kept as it is borrows the layer.
+        let layer = layer.clone().with_ref_kind(RefKind::Ref);
+        let variables = [("layer", &layer), ("xs", xs), ("train", train)];
         let variables = variables.map(|(name, value)| (name.to_owned(), value.clone()));
         self.with_variables(&variables, |tracer| tracer.expr(&called))
     }

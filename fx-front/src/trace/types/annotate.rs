@@ -40,6 +40,10 @@ impl Tracer<'_> {
     /// Code that is kept as opaque code may be of the type that is written, and of no other, only because it is written.
     pub(in crate::trace) fn annotate(&mut self, value: &Val, ty: &syn::Type) -> Result<()> {
         let whole = self.whole_of(value);
+        if let (None, Val::Tuple(parts), syn::Type::Tuple(types)) = (whole, value, ty) {
+            let untold = parts.iter().zip(&types.elems).filter(|(part, _)| part.ty() == Ty::Unknown);
+            return untold.into_iter().try_for_each(|(part, ty)| self.annotate(part, ty));
+        }
         let is_part = whole != value.node();
         let Some(id) = whole.filter(|&id| self.graph.scope_of(id) == Some(self.region)) else { return Ok(()) };
         let writing = self.facts.writing(id).cloned();

@@ -4,8 +4,6 @@
 
 use fx_runtime::{Module, Tensor, nn, traceable};
 
-const N: i64 = 2;
-
 /// What `T` stands for elsewhere.
 #[derive(Debug)]
 pub struct Sizes {
@@ -29,12 +27,12 @@ impl Formulas {
         let (B, C) = X.size2().unwrap();
         let Y = X.apply(&self.fc);
         let T = match Y.size()[..] {
-            [B, D] => B * D + N,
+            [B, D] => B * D + 2,
             _ => panic!("{B} rows of {C}"),
         };
         let sizes = Sizes { T, width: C };
-        let Z: Vec<Tensor> = (0..N).map(|I| &Y * I + scaled(&Y, 0.5)).collect();
-        (Tensor::stack(&Z, 0).view([N * B, sizes.width]) * T, sizes.T)
+        let Z: Vec<Tensor> = (0..2).map(|I| &Y * I + scaled(&Y, 0.5)).collect();
+        (Tensor::stack(&Z, 0).view([2 * B, sizes.width]) * T, sizes.T)
     }
 }
 
@@ -42,6 +40,10 @@ impl Formulas {
 mod tests {
     use super::*;
     use crate::check::*;
+
+    fn linear(p: nn::Path) -> nn::Linear {
+        nn::linear(p, 4, 4, nn::LinearConfig::default())
+    }
 
     #[test]
     fn of_formulas() {

@@ -317,13 +317,13 @@ mod tests {
 
     #[test]
     fn numbers() {
-        for (mode, size) in
-            [(Mode::Bilinear, None), (Mode::Nearest, Some(Size::Large)), (Mode::Nearest, Some(Size::Middle))]
+        let (small, large) = (Size::Small, Size::Large);
+        for (mode, size) in [(Mode::Bilinear, None), (Mode::Nearest, Some(large)), (Mode::Nearest, Some(Size::Middle))]
         {
-            let make =
-                |p: &nn::Path| Numbered { fc: linear(p / 0), mode, size, modes: vec![Mode::Nearest, Mode::Bilinear] };
-            let cases = [(randn(&[2, 4]), Size::Small, Mode::Bilinear), (randn(&[3, 4]), Size::Large, Mode::Nearest)];
-            agree!(make, cases, |net, (xs, size, other)| net.forward(xs, *size, other));
+            let modes = vec![Mode::Nearest, Mode::Bilinear];
+            let make = |p: &nn::Path| Numbered { fc: linear(p / 0), mode, size, modes: modes.clone() };
+            agree!(make, [randn(&[2, 4])], |net, xs| net.forward(xs, small, &Mode::Bilinear));
+            agree!(make, [randn(&[3, 4])], |net, xs| net.forward(xs, large, &Mode::Nearest));
         }
     }
 

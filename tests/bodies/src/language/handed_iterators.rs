@@ -103,7 +103,7 @@ impl Iterators {
         }
         let mut chosen = [xs].into_iter().zip(halves.iter().zip(gates.iter()));
         let (whole, (half, gate)) = chosen.next().unwrap();
-        let first = gates.into_iter().map(|gate| gate.relu()).next().unwrap();
+        let first = gates.iter().map(|gate| gate.relu()).next().unwrap();
         ys + whole * (half * gate + first).sum(fx_runtime::Kind::Float)
     }
 

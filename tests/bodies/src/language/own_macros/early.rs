@@ -5,12 +5,12 @@ use fx_runtime::{Module, Tensor, nn, traceable};
 use super::exported::{self, gated};
 
 #[derive(Debug, Module)]
-pub struct Early {
+pub struct CallsLater {
     pub(super) fc: nn::Linear,
 }
 
 #[traceable(strict)]
-impl Early {
+impl CallsLater {
     pub fn forward(&self, xs: &Tensor) -> Tensor {
         let ys = gated!(xs.apply(&self.fc), xs);
         super::exported::clipped!(ys * 2.0; 1.0)
