@@ -14,6 +14,7 @@ pub(in crate::trace) mod module_call;
 pub(in crate::trace) mod opaque_call;
 pub(in crate::trace) mod operator_call;
 pub(in crate::trace) mod output;
+mod own_numbers;
 pub(in crate::trace) mod panics;
 pub(in crate::trace) mod parameters;
 pub(in crate::trace) mod path_call;

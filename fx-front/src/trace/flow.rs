@@ -21,6 +21,7 @@ pub(in crate::trace) mod lets;
 pub(in crate::trace) mod loops;
 pub(in crate::trace) mod matched;
 pub(in crate::trace) mod no_grad;
+mod objects;
 pub(in crate::trace) mod pattern;
 pub(in crate::trace) mod question;
 pub(in crate::trace) mod refusal;

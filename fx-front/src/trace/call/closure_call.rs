@@ -12,13 +12,9 @@ use syn::spanned::Spanned;
 
 use crate::builder::OwnClosure;
 use crate::index::{Name, Resolved};
-use crate::syntax::{
-    bound_names, names_of,
-    substitute::{Substitution, substituted},
-};
+use crate::syntax::{bound_names, names_of};
 use crate::trace::desugar::closure_form::is_plain_closure;
 use crate::trace::std_model::method_type::is_text;
-use crate::trace::types::ty::is_copy;
 use crate::trace::{
     Env, Frame, OnError, Result, Tracer, Ty, Val, entry::signature::holds_reference, unsupported, value::ClosureEnv,
 };
@@ -55,32 +51,6 @@ impl Tracer<'_> {
     pub(in crate::trace) fn closure(&self, closure: &syn::ExprClosure) -> Val {
         let home = ClosureEnv { env: self.env.clone(), frames: self.frames.clone(), escaped: false };
         Val::Closure(Rc::new(closure.clone()), Rc::new(home))
-    }
-
-    /// A `move` closure with variables of its own in place of the numbers that it writes to, of which it has copies; `None`
-    /// where it writes to none.
-    pub(in crate::trace) fn with_own_numbers(
-        &mut self,
-        closure: &syn::ExprClosure,
-    ) -> Result<Option<syn::ExprClosure>> {
-        if closure.capture.is_none() {
-            return Ok(None);
-        }
-        let bound: BTreeSet<String> = closure.inputs.iter().flat_map(names_of).collect();
-        let mut own = Substitution::new();
-        for name in self.writes(&closure.body).into_iter().filter(|name| !bound.contains(name)) {
-            let Some(value) = self.env.read(&name).filter(|value| is_copy(&value.ty())).cloned() else { continue };
-            let copy = self.fresh_name(&name, closure.span());
-            self.env.declare(&copy.to_string(), value);
-            own.insert(name, copy.to_token_stream());
-        }
-        if own.is_empty() {
-            return Ok(None);
-        }
-        match syn::parse2(substituted(closure.to_token_stream(), &own)) {
-            Ok(closure) => Ok(Some(closure)),
-            Err(_) => unsupported(closure.span(), "a closure that writes to numbers of its own"),
-        }
     }
 
     /// Calls a closure that a variable holds, or that a function has made.

@@ -24,6 +24,8 @@ impl Tracer<'_> {
         let expected = self.expects.next.take();
         let with_closures = with_closures(call, &|name| self.is_callable(name));
         let call = with_closures.as_ref().unwrap_or(call);
+        let with_captures = self.with_own_captures(call)?;
+        let call = with_captures.as_ref().unwrap_or(call);
         let converted = self.by_try_from(call, expected.as_ref());
         let call = converted.as_ref().unwrap_or(call);
         if call.method == "collect"

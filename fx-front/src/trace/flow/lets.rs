@@ -5,6 +5,7 @@ use proc_macro2::Span;
 use syn::spanned::Spanned;
 
 use crate::syntax::{makes_result, written_types::type_args};
+use crate::trace::flow::objects::{as_object, is_object_reference};
 use crate::trace::types::ty::{TENSOR_REFERENCE, is_copy, is_untyped};
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Unsupported, Val,
@@ -251,38 +252,4 @@ fn parts_borrowed(value: Val) -> Val {
 /// Whether a value of the type is a tensor or a number.
 fn is_owned(ty: &Ty) -> bool {
     *ty == Ty::Tensor || is_copy(ty) && !is_untyped(ty)
-}
-
-/// Whether it is a reference to a trait object: `&dyn Fn(&Tensor) -> Tensor`.
-fn is_object_reference(ty: &syn::Type) -> bool {
-    matches!(ty, syn::Type::Reference(reference) if matches!(*reference.elem, syn::Type::TraitObject(_)))
-}
-
-/// What a variable of such a type begins with, with its type: a cast lets what it borrows live as long as the variable does.
-fn as_object(pat: &syn::Pat, init: &syn::Expr) -> Option<syn::Expr> {
-    let syn::Pat::Type(typed) = pat else { return None };
-    is_object_reference(&typed.ty).then(|| cast(init, &typed.ty))
-}
-
-/// The expression as one of that type, each branch of it by itself.
-fn cast(expr: &syn::Expr, ty: &syn::Type) -> syn::Expr {
-    let cast_end = |block: &mut syn::Block| {
-        if let Some(syn::Stmt::Expr(end, None)) = block.stmts.last_mut() {
-            *end = cast(end, ty);
-        }
-    };
-    let mut expr = expr.clone();
-    match &mut expr {
-        syn::Expr::Paren(inner) => *inner.expr = cast(&inner.expr, ty),
-        syn::Expr::Block(block) => cast_end(&mut block.block),
-        syn::Expr::If(branch) => {
-            cast_end(&mut branch.then_branch);
-            if let Some((_, other)) = &mut branch.else_branch {
-                **other = cast(other, ty);
-            }
-        }
-        syn::Expr::Match(choice) => choice.arms.iter_mut().for_each(|arm| *arm.body = cast(&arm.body, ty)),
-        other => return syn::parse_quote_spanned!(other.span()=> (#other) as #ty),
-    }
-    expr
 }

@@ -32,6 +32,9 @@ impl Tracer<'_> {
         if each.label.is_some() {
             return self.for_loop(&without_label(each));
         }
+        if let Some(over) = self.with_own_captures_in(&each.expr)? {
+            return self.for_loop(&syn::ExprForLoop { expr: Box::new(over), ..each.clone() });
+        }
         match without_adaptor(each, self) {
             Some(Plain::Loop(each)) => return self.for_loop(&each),
             Some(Plain::Block(block)) => return self.block(&block, false),

@@ -125,6 +125,8 @@ impl Tracer<'_> {
         if let Some(place) = self.handed_reference(expr) {
             return Ok(place);
         }
+        let with_captures = self.with_own_captures_in(expr)?;
+        let expr = with_captures.as_ref().unwrap_or(expr);
         let value = self.iterator_of(expr).and_then(|held| held.map_or_else(|| self.expr(expr), Ok))?;
         if matches!((peeled(expr), &value), (Expr::Unary(_), Val::Place(_))) {
             return unsupported(expr.span(), "a pattern that copies parts of what is lent");

@@ -136,7 +136,7 @@ impl Pointed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{agree, here, randn, root, understood};
+    use crate::check::{agree, here, randn, root};
 
     fn linear(p: &nn::Path) -> nn::Linear {
         nn::linear(p / "fc", 4, 4, Default::default())

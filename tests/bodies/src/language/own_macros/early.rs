@@ -2,7 +2,7 @@
 
 use fx_runtime::{Module, Tensor, nn, traceable};
 
-use super::exported::{self, gated};
+use super::exported::gated;
 
 #[derive(Debug, Module)]
 pub struct CallsLater {
