@@ -17,6 +17,7 @@ mod constants;
 mod dropped;
 mod externs;
 mod functions;
+mod initializer;
 mod module_path;
 mod pointers;
 mod resolve;
@@ -29,6 +30,7 @@ mod visible;
 pub use constants::AssociatedConstant;
 pub use externs::Externs;
 pub use functions::Known;
+pub use initializer::Initializer;
 pub use module_path::{is_visible, is_within};
 pub(crate) use resolve::from_root;
 pub(crate) use shadowed::is_of_prelude;
@@ -175,17 +177,6 @@ pub struct Instance {
     pub of: usize,
     /// What is put in, by full paths.
     pub args: Vec<String>,
-}
-
-/// What a constant or a static begins with, or what a macro is given that stands where items do.
-#[derive(Debug)]
-pub struct Initializer {
-    /// The module.
-    pub module: String,
-    /// The type that the impl around it is for.
-    pub owner: Option<syn::Type>,
-    /// The code.
-    pub tokens: proc_macro2::TokenStream,
 }
 
 /// A field of a struct.

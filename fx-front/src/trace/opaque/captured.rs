@@ -19,7 +19,6 @@ use crate::trace::{
         failing::FailingCode,
         moved::{moved_parts, with_handles},
         requalified::Requalified,
-        sliced::is_sliced,
         template::{WritingCode, hole},
     },
     tensor::operator_trait::is_operator_method,
@@ -171,7 +170,7 @@ impl Tracer<'_> {
                 }
                 (true, _) => format!("({spelled}.as_ref())"),
                 // A slice of the user's is a `Vec` here, which no slice pattern matches.
-                (_, true) if self.is_vec_field(&value) && is_sliced(expr, name) => format!("(&{spelled}[..])"),
+                (_, true) if self.is_sliced_vec((name, &value), expr) => format!("(&{spelled}[..])"),
                 (_, true) => format!("(&{spelled})"),
                 _ => spelled,
             };

@@ -6,15 +6,16 @@ use crate::syntax::peeled;
 use crate::trace::{Tracer, Val, entry::signature::is_vec};
 
 impl Tracer<'_> {
-    /// Whether it is a field that is a `Vec`.
-    pub(super) fn is_vec_field(&self, value: &Val) -> bool {
+    /// Whether the variable is a field that is a `Vec`, and the code matches it against slice patterns.
+    pub(super) fn is_sliced_vec(&self, (name, value): (&str, &Val), code: &syn::Expr) -> bool {
         let field = value.node().and_then(|id| self.field_at(id));
-        field.and_then(|(owner, name)| self.index.field(owner, &name)).is_some_and(|field| is_vec(&field.ty))
+        let field = field.and_then(|(owner, name)| self.index.field(owner, &name));
+        field.is_some_and(|field| is_vec(&field.ty)) && is_sliced(code, name)
     }
 }
 
 /// Whether the code matches the variable against slice patterns.
-pub(super) fn is_sliced(expr: &syn::Expr, name: &str) -> bool {
+fn is_sliced(expr: &syn::Expr, name: &str) -> bool {
     struct Find<'n> {
         name: &'n str,
         is_sliced: bool,
