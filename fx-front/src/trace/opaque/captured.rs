@@ -290,7 +290,7 @@ impl Tracer<'_> {
             if is_mutable && written.contains(name) {
                 return unsupported(span, format!("code that writes to the field `{name}` of a value"));
             }
-            let value = self.field(&receiver, name, span)?;
+            let value = self.field(&receiver, name, span).and_then(|value| self.unmoved(value, name, span))?;
             let is_option = value.ty() == Ty::Option(Box::new(Ty::Tensor));
             let operand = if is_option { self.option_for_code(&value, name, span) } else { self.operand(&value, span) };
             let spelled = hole(args, operand?);

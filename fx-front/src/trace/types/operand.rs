@@ -1,6 +1,6 @@
 //! Values as operands of host operations: by value, as the user's code passes them on, and of the very type.
 
-use fx_ir::{Arg, HostOp, NodeId, host::ELEMENT, scalar};
+use fx_ir::{Arg, HostOp, NodeId, Op, host::ELEMENT, scalar};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
@@ -57,12 +57,42 @@ impl Tracer<'_> {
 
     /// The elements of a list that is written out: beside a reference to a tensor, what opaque code yields is one too.
     fn written_elements(&mut self, items: &[Val], span: Span) -> Result<Vec<Arg>> {
+        self.refuse_repeated_moves(items, span)?;
         let refers = refers(items);
         let element = |item: &Val| match item {
             Val::Node(id, Ty::Unknown, _) if refers => Ok(HostOp::BorrowTensor.on(Arg::Node(*id))),
             item => self.owned_operand(item, span),
         };
         of_one_kind(items).iter().map(element).collect()
+    }
+
+    /// A loop does not move elements out of variables that it finds already there.
+    fn refuse_repeated_moves(&self, items: &[Val], span: Span) -> Result<()> {
+        let is_loop = |owner: NodeId| matches!(self.graph.node(owner).op, Op::For(_) | Op::While);
+        let is_found = |id: NodeId| {
+            let scope = self.graph.scope_of(id);
+            let mut around = self.graph.scopes(self.region).take_while(|&region| Some(region) != scope);
+            around.any(|region| self.graph.owner_of(region).is_some_and(is_loop))
+        };
+        let repeats = |item: &Val| self.is_moved(item) && item.node().is_some_and(is_found);
+        if items.iter().any(repeats) { unsupported(span, "a list whose elements a loop would move") } else { Ok(()) }
+    }
+
+    /// The value of a field that opaque code borrows; a fault where it is a list that is written out of what would move.
+    pub(in crate::trace) fn unmoved(&self, value: Val, name: &str, span: Span) -> Result<Val> {
+        match &value {
+            Val::List(items) if items.iter().any(|item| self.is_moved(item)) => {
+                unsupported(span, format!("code that mentions the list `{name}`, whose elements it would move"))
+            }
+            _ => Ok(value),
+        }
+    }
+
+    /// Whether generated code moves the value where it stands: one of a type of which it makes no second handle.
+    fn is_moved(&self, value: &Val) -> bool {
+        let Val::Node(id, ty, RefKind::Value) = value else { return false };
+        let has_handles = is_copy(ty) || matches!(ty, Ty::Tensor | Ty::List(_) | Ty::Option(_) | Ty::Leaf(_));
+        !has_handles && !self.facts.paths.contains_key(id)
     }
 
     /// The operands of a call, behind those in `operands`: each as the user's code hands it on.
