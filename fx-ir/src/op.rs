@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::host::{Host, HostOp};
 use crate::ops::OpId;
-use crate::{ForLoop, Pattern};
+use crate::{ForLoop, LayerRow, Pattern, layers};
 
 /// What a [`Node`](crate::Node) does.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -39,6 +39,14 @@ pub enum Op {
 /// The module type that a `call_module` calls: a layer of the runtime's `nn`, by its type name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ModuleKind(pub String);
+
+impl ModuleKind {
+    /// Whether nothing is known of what a layer of that kind computes: a closure, or a chain whose constructor could not be
+    /// read.
+    pub fn is_opaque(&self) -> bool {
+        self.0 == layers::CLOSURE.name || LayerRow::of_type(&self.0).is_some_and(|row| row.is_chain)
+    }
+}
 
 /// A piece of Rust in which `$0`, `$1`, ... stand for the node's arguments.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -44,6 +44,7 @@ impl<'a> Reader<'a> {
     pub(super) fn of(index: &'a Index, id: usize, within: &[usize]) -> Reader<'a> {
         let (function, within) = (&index.fns[id], [within, &[id]].concat());
         let mut locals: Vec<String> = crate::pattern::bound_within(&function.block);
+        locals.extend(constants_within(&function.block));
         for input in &function.sig.inputs {
             if let syn::FnArg::Typed(typed) = input {
                 locals.extend(crate::pattern::bound(&typed.pat));
@@ -289,4 +290,20 @@ fn forget_written(stmt: &syn::Stmt, chains: &mut Chains) {
         }
     }
     syn::visit::Visit::visit_stmt(&mut Find(chains), stmt);
+}
+
+/// The constants and statics that a body declares, which nothing outside of it sees.
+fn constants_within(block: &syn::Block) -> Vec<String> {
+    struct Find(Vec<String>);
+    impl<'ast> syn::visit::Visit<'ast> for Find {
+        fn visit_item_const(&mut self, item: &'ast syn::ItemConst) {
+            self.0.push(item.ident.to_string());
+        }
+        fn visit_item_static(&mut self, item: &'ast syn::ItemStatic) {
+            self.0.push(item.ident.to_string());
+        }
+    }
+    let mut find = Find(Vec::new());
+    syn::visit::Visit::visit_block(&mut find, block);
+    find.0
 }

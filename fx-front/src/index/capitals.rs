@@ -4,13 +4,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use proc_macro2::{Group, Ident, Literal, TokenStream, TokenTree};
+use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::ToTokens;
+use syn::parse::Parse;
+use syn::punctuated::Punctuated;
 use syn::visit::{self, Visit};
 use syn::visit_mut::{self, VisitMut};
 
 use super::{Index, Name};
-use crate::syntax::is_item;
+use crate::syntax::{format_names, is_item, macro_operands};
 
 impl Index {
     /// Gives the variables of all bodies names that begin with a small letter.
@@ -79,17 +81,25 @@ fn identifiers(tokens: &TokenStream, found: &mut BTreeSet<String>) {
         match token {
             TokenTree::Ident(name) => _ = found.insert(name.to_string()),
             TokenTree::Group(group) => identifiers(&group.stream(), found),
-            TokenTree::Literal(literal) => found.extend(shown(&literal)),
+            TokenTree::Literal(literal) => found.extend(format_names(&literal.to_string()).map(str::to_owned)),
             TokenTree::Punct(_) => {}
         }
     }
 }
 
-/// The variables that a format string shows by name: `"{batch} of {T:?}"`.
-fn shown(literal: &Literal) -> Vec<String> {
-    let text = literal.to_string();
-    let opened = text.split('{').skip(1).filter_map(|part| part.split(['}', ':']).next());
-    opened.map(str::to_owned).filter(|name| syn::parse_str::<Ident>(name).is_ok()).collect()
+/// The variables that format strings take widths from: `{:>W$}`.
+fn widths(tokens: &TokenStream, found: &mut BTreeSet<String>) {
+    for token in tokens.clone() {
+        match token {
+            TokenTree::Literal(literal) => {
+                let text = literal.to_string();
+                let words = text.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '$');
+                found.extend(words.filter_map(|word| word.strip_suffix('$')).map(str::to_owned));
+            }
+            TokenTree::Group(group) => widths(&group.stream(), found),
+            TokenTree::Ident(_) | TokenTree::Punct(_) => {}
+        }
+    }
 }
 
 /// The names with a capital that patterns have.
@@ -144,6 +154,14 @@ impl<'ast> Visit<'ast> for Bound {
         self.visit_expr(&condition.expr);
     }
 
+    /// What is no code keeps its words, and so does the width that a format string takes from a variable.
+    fn visit_macro(&mut self, mac: &'ast syn::Macro) {
+        if macro_operands(mac).is_empty() {
+            identifiers(&mac.tokens, &mut self.items);
+        }
+        widths(&mac.tokens, &mut self.items);
+    }
+
     fn visit_item(&mut self, item: &'ast syn::Item) {
         let written = item.to_token_stream().to_string();
         self.has_globs |= matches!(item, syn::Item::Use(_)) && written.contains('*');
@@ -161,40 +179,30 @@ impl Rename<'_> {
         self.names.get(&name.to_string()).map(|new| Ident::new(new, name.span()))
     }
 
-    /// The arguments of a macro, which may be anything.
-    fn tokens(&self, tokens: TokenStream) -> TokenStream {
-        let tokens: Vec<TokenTree> = tokens.into_iter().collect();
-        let is = |at: Option<usize>, sign: char| {
-            at.and_then(|at| tokens.get(at)).is_some_and(|token| token.to_string() == sign.to_string())
-        };
-        let renamed = |(at, token): (usize, &TokenTree)| match token {
-            TokenTree::Ident(name) => {
-                let is_member = is(at.checked_sub(1), '.') && !is(at.checked_sub(2), '.');
-                let is_path = is(at.checked_sub(1), ':') && is(at.checked_sub(2), ':');
-                let is_head = is(Some(at + 1), ':') && is(Some(at + 2), ':');
-                let stays = is_member || is_path || is_head;
-                TokenTree::Ident(self.renamed(name).filter(|_| !stays).unwrap_or_else(|| name.clone()))
+    /// What a macro is given, as far as that is code.
+    fn operands<S: Parse + ToTokens + Default>(&mut self, mac: &syn::Macro) -> Option<TokenStream> {
+        let mut operands = mac.parse_body_with(Punctuated::<syn::Expr, S>::parse_terminated).ok()?;
+        let formats = !mac.path.is_ident("vec");
+        for operand in &mut operands {
+            match operand {
+                syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }) if formats => {
+                    *text = self.format_string(text)
+                }
+                operand => self.visit_expr_mut(operand),
             }
-            TokenTree::Group(group) => {
-                let mut inner = Group::new(group.delimiter(), self.tokens(group.stream()));
-                inner.set_span(group.span());
-                TokenTree::Group(inner)
-            }
-            TokenTree::Literal(literal) => TokenTree::Literal(self.format_string(literal)),
-            TokenTree::Punct(_) => token.clone(),
-        };
-        tokens.iter().enumerate().map(renamed).collect()
+        }
+        Some(operands.to_token_stream())
     }
 
-    fn format_string(&self, literal: &Literal) -> Literal {
-        let names = shown(literal).into_iter().filter_map(|name| Some((self.names.get(&name)?, name)));
-        let text = names.fold(literal.to_string(), |text, (new, name)| {
+    fn format_string(&self, literal: &syn::LitStr) -> syn::LitStr {
+        let text = literal.value();
+        let named = |name: &str| self.names.iter().find(|(from, _)| *from == name);
+        let names = format_names(&text).filter_map(named).collect::<BTreeSet<_>>();
+        let new = names.into_iter().fold(text.clone(), |text, (name, new)| {
             let ends = ["}", ":"].map(|end| (format!("{{{name}{end}"), format!("{{{new}{end}")));
             ends.iter().fold(text, |text, (from, to)| text.replace(from, to))
         });
-        let Ok(mut new) = text.parse::<Literal>() else { return literal.clone() };
-        new.set_span(literal.span());
-        new
+        if new == text { literal.clone() } else { syn::LitStr::new(&new, literal.span()) }
     }
 }
 
@@ -224,7 +232,10 @@ impl VisitMut for Rename<'_> {
     }
 
     fn visit_macro_mut(&mut self, mac: &mut syn::Macro) {
-        mac.tokens = self.tokens(std::mem::take(&mut mac.tokens));
+        let operands = self.operands::<syn::Token![,]>(mac).or_else(|| self.operands::<syn::Token![;]>(mac));
+        if let Some(operands) = operands {
+            mac.tokens = operands;
+        }
     }
 
     fn visit_item_mut(&mut self, _: &mut syn::Item) {}
@@ -259,6 +270,10 @@ mod tests {
         check(
             "fn f(x: T) { const M: i64 = 3; match x { M => 1, _ => 2 } }",
             "fn f(x: T) { const M: i64 = 3; match x { M => 1, _ => 2 } }",
+        );
+        check(
+            "fn f() { let (B, T) = x; let W = 1; assert!(g::<T>() == B); vec![S { B }]; println!(\"{:>W$}\", B) }",
+            "fn f() { let (b, t) = x; let W = 1; assert!(g::<T>() == b); vec![S { B: b }]; println!(\"{:>W$}\", b) }",
         );
         check(
             "fn f() { let Type = 1; println!(\"{Type:?} {N}\", a.Type, Type::A) }",

@@ -8,7 +8,7 @@ use fx_front::{
     scan,
     trace::{self, Traced},
 };
-use fx_ir::{Graph, LayerRow, NodeId, Op, Place, Type, layers, ops, scalar};
+use fx_ir::{Graph, NodeId, Op, Place, Type, ops, scalar};
 
 use super::{
     Build,
@@ -65,7 +65,7 @@ impl Coverage {
         let graph = &traced.graph;
         for id in graph.nodes() {
             match &graph.node(id).op {
-                Op::CallModule(kind) if is_opaque_layer(&kind.0) => self.is_saved = false,
+                Op::CallModule(kind) if kind.is_opaque() => self.is_saved = false,
                 // It computes nothing, and where gradients are off nobody has written it.
                 Op::Call(ops::DETACH) => {}
                 Op::Call(_) | Op::CallModule(_) => self.known += 1,
@@ -165,11 +165,6 @@ impl Build {
         }
         all
     }
-}
-
-/// Whether nothing is known of what a layer of that kind computes: a closure, or a chain whose constructor could not be read.
-fn is_opaque_layer(kind: &str) -> bool {
-    kind == layers::CLOSURE.name || LayerRow::of_type(kind).is_some_and(|row| row.is_chain)
 }
 
 /// Whether opaque code reads a value of the program's own: no tensor, no layer of the runtime's and no number.

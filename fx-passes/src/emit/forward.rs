@@ -85,7 +85,11 @@ impl Emitter<'_> {
     fn runs_own_code(&self) -> bool {
         let is_own = |op: &HostOp| matches!(op, HostOp::Call(_) | HostOp::CallMethod(_) | HostOp::CallPointer);
         let mut nodes = self.graph.nodes().into_iter().map(|id| self.graph.node(id));
-        nodes.any(|node| matches!(node.op, Op::Rust(_)) || node.does_on_host(&is_own))
+        nodes.any(|node| match &node.op {
+            Op::Rust(_) => true,
+            Op::CallModule(kind) if kind.is_opaque() => true,
+            _ => node.does_on_host(&is_own),
+        })
     }
 
     /// Whether a call packs or prepares something, which takes the frame.

@@ -148,8 +148,10 @@ fn mapped_last(each: &ExprForLoop) -> Option<ExprForLoop> {
     match (method.to_string().as_str(), &*each.pat) {
         ("enumerate", syn::Pat::Tuple(pair)) if pair.elems.len() == 2 => {
             let (number, pat, stmts) = (&pair.elems[0], &pair.elems[1], &body.stmts);
-            Some(parse_quote_spanned!(span=> for (#number, fx_mapped) in #over.#method() {
+            // The closure does not see the number of the loop around it.
+            Some(parse_quote_spanned!(span=> for (fx_number, fx_mapped) in #over.#method() {
                 let #pat = (#closure)(fx_mapped);
+                let #number = fx_number;
                 #(#stmts)*
             }))
         }

@@ -46,14 +46,20 @@ pub(in crate::trace) fn scanned(each: &ExprForLoop, around: &mut dyn Surrounding
     let span = scan.method.span();
     let (item, over, taken, stmts) =
         (element_of(&scan.receiver, around), &scan.receiver, &closure.inputs[1], &each.body.stmts);
+    // The closure does not see the number of the loop around it.
+    let counted = number.is_some().then(|| around.new_name("number", span));
+    let numbered =
+        number.zip(counted.as_ref()).map(|(number, counted)| quote::quote_spanned!(span=> let #number = #counted;));
     let iteration: Block = match yielded(&body) {
-        Some(value) => parse_quote_spanned!(span=> { let #pat = { let #taken = #item; #value }; #(#stmts)* }),
+        Some(value) => parse_quote_spanned!(span=> { let #pat = { let #taken = #item; #value }; #numbered #(#stmts)* }),
         None => parse_quote_spanned!(span=> {
-            match { let #taken = #item; #body } { Some(#pat) => { #(#stmts)* } None => break }
+            match { let #taken = #item; #body } { Some(#pat) => { #numbered #(#stmts)* } None => break }
         }),
     };
-    let (head, over): (Pat, Expr) = match number {
-        Some(number) => (parse_quote_spanned!(span=> (#number, #item)), parse_quote_spanned!(span=> #over.enumerate())),
+    let (head, over): (Pat, Expr) = match counted {
+        Some(counted) => {
+            (parse_quote_spanned!(span=> (#counted, #item)), parse_quote_spanned!(span=> #over.enumerate()))
+        }
         None => (parse_quote_spanned!(span=> #item), (**over).clone()),
     };
     Some(parse_quote_spanned!(span=> { let #declared = #start; for #head in #over #iteration }))

@@ -40,7 +40,7 @@ pub(in crate::trace) fn usize_ty() -> Ty {
 impl Tracer<'_> {
     /// The iterator that a `let` binds; `None` if the expression is none that is known here.
     pub(in crate::trace) fn iterator_of(&mut self, expr: &Expr) -> Result<Option<Val>> {
-        if !matches!(expr, Expr::MethodCall(_)) {
+        if !matches!(expr, Expr::MethodCall(_)) || self.borrows_iterator(expr) {
             return Ok(None);
         }
         let (mark, mut sources) = (self.checkpoint(), Sources::new());
@@ -50,6 +50,11 @@ impl Tracer<'_> {
         };
         let start = Val::Lit(Arg::Int(0), usize_ty());
         Ok(Some(Val::Iter(Rc::new(IteratorValue { expr, sources }), Box::new(start))))
+    }
+
+    /// Whether the chain takes elements out of an iterator that a variable goes on to hold: `it.by_ref().skip(1)`.
+    fn borrows_iterator(&self, chain: &Expr) -> bool {
+        iterator_root(chain).is_some_and(|root| self.iterator_at(&root).is_some())
     }
 
     /// The chain with a name for each list in it; `None` for an expression of another form.
@@ -84,6 +89,9 @@ impl Tracer<'_> {
         if name == "zip"
             && let Some(other) = call.args.first_mut()
         {
+            if self.borrows_iterator(other) {
+                return Ok(None);
+            }
             let known = self.chain_of(other, sources)?;
             let Some(list) = known.map_or_else(|| self.source(other, sources), |known| Ok(Some(known)))? else {
                 return Ok(None);
