@@ -80,6 +80,7 @@ mod tests {
     use crate::check::*;
 
     understood!(InMacros: 31 of 32);
+    not_interpreted!(OfConstants: "interpreting host.call_pointer");
 
     #[test]
     fn in_macros() {
