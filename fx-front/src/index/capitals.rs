@@ -186,7 +186,7 @@ impl Rename<'_> {
         for operand in &mut operands {
             match operand {
                 syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }) if formats => {
-                    *text = self.format_string(text)
+                    *text = self.format_string(text);
                 }
                 operand => self.visit_expr_mut(operand),
             }
