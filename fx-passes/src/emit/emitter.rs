@@ -144,11 +144,12 @@ fn planned(signature: &Signature, graph: &Graph, name: &str, names_of: &dyn Type
             Op::Placeholder => graph.parent(id).filter(|&owner| matches!(graph.node(owner).op, Op::Match(_))),
             _ => None,
         };
-        let untold: Vec<NodeId> = plan.repeated.iter().filter_map(untold).collect();
-        if untold.is_empty() {
+        // What is left to the calls already, and still untold, is told there to be unprintable.
+        let found: Vec<NodeId> = plan.repeated.iter().filter_map(untold).filter(|&id| !deferred.contains(id)).collect();
+        if found.is_empty() {
             return (bindings, plan);
         }
-        for id in untold {
+        for id in found {
             deferred.insert(id);
         }
     }
