@@ -23,7 +23,11 @@ pub enum Binding {
 
 /// The binding time of every node of a graph.
 #[derive(Clone, Debug)]
-pub struct Bindings(NodeMap<Binding>);
+pub struct Bindings {
+    times: NodeMap<Binding>,
+    /// What is call-time though it is known before.
+    deferred: NodeSet,
+}
 
 impl Bindings {
     /// Works out every node's binding time. The body's first parameter is the model when `self_bound`; every other
@@ -41,12 +45,17 @@ impl Bindings {
             solver.times.insert(param, time);
         }
         solver.region(graph.body());
-        Bindings(solver.times)
+        Bindings { times: solver.times, deferred: deferred.clone() }
     }
 
     /// The binding time of one node; what was made since counts as call time.
     pub fn get(&self, id: NodeId) -> Binding {
-        self.0.get(id).copied().unwrap_or(Binding::Call)
+        self.times.get(id).copied().unwrap_or(Binding::Call)
+    }
+
+    /// Whether the node is call-time though it is known before, as [`Bindings::with_deferred`] was told.
+    pub fn is_deferred(&self, id: NodeId) -> bool {
+        self.deferred.contains(id)
     }
 }
 

@@ -138,14 +138,15 @@ fn planned(signature: &Signature, graph: &Graph, name: &str, names_of: &dyn Type
     let mut deferred = NodeSet::default();
     loop {
         let bindings = Bindings::with_deferred(graph, signature.has_receiver, &deferred);
-        let plan = Plan::of(graph, (&bindings, &deferred), name, names_of);
+        let plan = Plan::of(graph, &bindings, name, names_of);
         let untold = |&id: &NodeId| match &graph.node(id).op {
             op if op.is_control_flow() => Some(id),
             Op::Placeholder => graph.parent(id).filter(|&owner| matches!(graph.node(owner).op, Op::Match(_))),
             _ => None,
         };
         // What is left to the calls already, and still untold, is told there to be unprintable.
-        let found: Vec<NodeId> = plan.repeated.iter().filter_map(untold).filter(|&id| !deferred.contains(id)).collect();
+        let found: Vec<NodeId> =
+            plan.repeated.iter().filter_map(untold).filter(|&id| !bindings.is_deferred(id)).collect();
         if found.is_empty() {
             return (bindings, plan);
         }

@@ -87,17 +87,10 @@ impl Plan {
         }
     }
 
-    /// The plan of a graph in which calls take the `deferred` control flow.
-    pub(super) fn of(
-        graph: &Graph,
-        (bindings, deferred): (&Bindings, &NodeSet),
-        name: &str,
-        names_of: &dyn TypeNames,
-    ) -> Plan {
+    pub(super) fn of(graph: &Graph, bindings: &Bindings, name: &str, names_of: &dyn TypeNames) -> Plan {
         let mut planner = Planner {
             graph,
             bindings,
-            deferred,
             names_of,
             handed_out: AliasAnalysis::of(graph).handed_out(),
             plan: Plan {
@@ -124,8 +117,6 @@ impl Plan {
 struct Planner<'a> {
     graph: &'a Graph,
     bindings: &'a Bindings,
-    /// The control flow that is left to calls though the live model decides it.
-    deferred: &'a NodeSet,
     names_of: &'a dyn TypeNames,
     /// What the caller may write to when the call is over.
     handed_out: NodeSet,
@@ -150,7 +141,7 @@ impl Planner<'_> {
         let by_model = matches!(node.op, Op::If | Op::Match(_) | Op::For(_));
         by_model
             && self.is_call(id)
-            && !self.deferred.contains(id)
+            && !self.bindings.is_deferred(id)
             && node.args.first().is_some_and(|subject| !self.reads_call(subject))
     }
 
