@@ -30,12 +30,13 @@ mod visible;
 pub use constants::AssociatedConstant;
 pub use externs::Externs;
 pub use functions::Known;
-pub use initializer::Initializer;
+pub use initializer::{Initializer, InitializerCode};
 pub use module_path::{is_visible, is_within};
 pub(crate) use resolve::from_root;
 pub(crate) use shadowed::is_of_prelude;
 pub use shadowed::{Prelude, spelled_out};
 pub use types::Ty;
+pub(crate) use types::called_as;
 pub(crate) use visible::scope_of;
 
 /// What stands in for a builder function.

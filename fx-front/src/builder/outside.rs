@@ -4,16 +4,16 @@
 use proc_macro2::{TokenStream, TokenTree};
 
 use super::{Impl, values_of};
-use crate::index::Index;
+use crate::index::{Index, InitializerCode};
 
 /// Whether code outside of functions makes a struct that `makes` accepts, or may.
 pub(super) fn makes(index: &Index, field: &str, makes: &dyn Fn(Impl<'_>, &syn::Path) -> bool) -> bool {
     index.initializers.iter().any(|initializer| {
         let of = Impl { module: &initializer.module, owner: initializer.owner.as_ref() };
         let makes = |path: &syn::Path| makes(of, path);
-        match syn::parse2::<syn::Expr>(initializer.tokens.clone()) {
-            Ok(expr) => !values_of(&expr, field, &makes).is_empty(),
-            Err(_) => mentions(&initializer.tokens, &makes),
+        match &initializer.code {
+            InitializerCode::Expr(expr) => !values_of(expr, field, &makes).is_empty(),
+            InitializerCode::Tokens(tokens) => mentions(tokens, &makes),
         }
     })
 }

@@ -8,5 +8,14 @@ pub struct Initializer {
     /// The type that the impl around it is for.
     pub owner: Option<syn::Type>,
     /// The code.
-    pub tokens: proc_macro2::TokenStream,
+    pub code: InitializerCode,
+}
+
+/// The code of an [`Initializer`].
+#[derive(Debug)]
+pub enum InitializerCode {
+    /// An expression.
+    Expr(Box<syn::Expr>),
+    /// What a macro is given that is no expression.
+    Tokens(proc_macro2::TokenStream),
 }

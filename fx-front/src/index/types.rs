@@ -93,13 +93,7 @@ impl Index {
         };
         match &ty {
             syn::Type::BareFn(function) => output(&function.output),
-            syn::Type::TraitObject(object) => {
-                let called = traits_of(object).find_map(|bound| match &bound.path.segments.last()?.arguments {
-                    syn::PathArguments::Parenthesized(called) => Some(&called.output),
-                    _ => None,
-                });
-                called.map_or(Ty::Unknown, output)
-            }
+            syn::Type::TraitObject(object) => called_as(object).map_or(Ty::Unknown, |called| output(&called.output)),
             _ => Ty::Unknown,
         }
     }
@@ -331,6 +325,14 @@ fn is_scalar(ty: &Ty) -> bool {
 fn traits_of(object: &syn::TypeTraitObject) -> impl Iterator<Item = &syn::TraitBound> {
     object.bounds.iter().filter_map(|bound| match bound {
         syn::TypeParamBound::Trait(bound) => Some(bound),
+        _ => None,
+    })
+}
+
+/// What an object that is a function takes and yields: `(&Tensor) -> Tensor` of `dyn Fn(&Tensor) -> Tensor`.
+pub(crate) fn called_as(object: &syn::TypeTraitObject) -> Option<&syn::ParenthesizedGenericArguments> {
+    traits_of(object).find_map(|bound| match &bound.path.segments.last()?.arguments {
+        syn::PathArguments::Parenthesized(called) => Some(called),
         _ => None,
     })
 }

@@ -2,6 +2,8 @@
 
 use syn::spanned::Spanned;
 
+use crate::index::called_as;
+
 /// Whether it is a reference to a trait object: `&dyn Fn(&Tensor) -> Tensor`.
 pub(super) fn is_object_reference(ty: &syn::Type) -> bool {
     matches!(ty, syn::Type::Reference(reference) if matches!(*reference.elem, syn::Type::TraitObject(_)))
@@ -47,14 +49,7 @@ fn cast(expr: &syn::Expr, ty: &syn::Type) -> syn::Expr {
 fn type_parameters(closure: &mut syn::ExprClosure, ty: &syn::Type) {
     let syn::Type::Reference(reference) = ty else { return };
     let syn::Type::TraitObject(object) = &*reference.elem else { return };
-    let called = object.bounds.iter().find_map(|bound| match bound {
-        syn::TypeParamBound::Trait(bound) => match &bound.path.segments.last()?.arguments {
-            syn::PathArguments::Parenthesized(called) => Some(called),
-            _ => None,
-        },
-        _ => None,
-    });
-    let Some(called) = called else { return };
+    let Some(called) = called_as(object) else { return };
     for (input, ty) in closure.inputs.iter_mut().zip(&called.inputs) {
         if !matches!(input, syn::Pat::Type(_)) {
             *input = syn::parse_quote_spanned!(input.span()=> #input: #ty);
