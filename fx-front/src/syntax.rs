@@ -265,7 +265,22 @@ pub(crate) fn is_path_to(full: &str, path: &str) -> bool {
 /// The names that a format string may mention: `x` of `"{x:?}"`.
 pub(crate) fn format_names(literal: &str) -> impl Iterator<Item = &str> {
     let name = |piece: &str| piece.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(piece.len());
-    literal.split('{').skip(1).map(move |piece| &piece[..name(piece)])
+    let names = literal.split('{').skip(1).map(move |piece| &piece[..name(piece)]);
+    names.filter(|name| name.starts_with(|c: char| c.is_alphabetic() || c == '_'))
+}
+
+/// Puts all words of the tokens among the others, and those that format strings show.
+pub(crate) fn add_words(tokens: proc_macro2::TokenStream, words: &mut BTreeSet<String>) {
+    for token in tokens {
+        match token {
+            proc_macro2::TokenTree::Ident(ident) => _ = words.insert(ident.to_string()),
+            proc_macro2::TokenTree::Group(group) => add_words(group.stream(), words),
+            proc_macro2::TokenTree::Literal(text) => {
+                words.extend(format_names(&text.to_string()).map(str::to_owned));
+            }
+            proc_macro2::TokenTree::Punct(_) => {}
+        }
+    }
 }
 
 /// How often the tokens have the word.

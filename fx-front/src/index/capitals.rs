@@ -12,7 +12,7 @@ use syn::visit::{self, Visit};
 use syn::visit_mut::{self, VisitMut};
 
 use super::{Index, Name};
-use crate::syntax::{format_names, is_item, macro_operands};
+use crate::syntax::{add_words, format_names, is_item, macro_operands};
 
 impl Index {
     /// Gives the variables of all bodies names that begin with a small letter.
@@ -60,8 +60,8 @@ fn lower(sig: &mut syn::Signature, block: &mut syn::Block, items: &NamedValues) 
         return;
     }
     let mut taken = BTreeSet::new();
-    identifiers(&block.to_token_stream(), &mut taken);
-    identifiers(&sig.to_token_stream(), &mut taken);
+    add_words(block.to_token_stream(), &mut taken);
+    add_words(sig.to_token_stream(), &mut taken);
     let mut names = BTreeMap::new();
     for variable in variables {
         let mut name = variable.to_lowercase();
@@ -74,17 +74,6 @@ fn lower(sig: &mut syn::Signature, block: &mut syn::Block, items: &NamedValues) 
     let mut rename = Rename { names: &names };
     rename.visit_signature_mut(sig);
     rename.visit_block_mut(block);
-}
-
-fn identifiers(tokens: &TokenStream, found: &mut BTreeSet<String>) {
-    for token in tokens.clone() {
-        match token {
-            TokenTree::Ident(name) => _ = found.insert(name.to_string()),
-            TokenTree::Group(group) => identifiers(&group.stream(), found),
-            TokenTree::Literal(literal) => found.extend(format_names(&literal.to_string()).map(str::to_owned)),
-            TokenTree::Punct(_) => {}
-        }
-    }
 }
 
 /// The variables that format strings take widths from: `{:>W$}`.
@@ -157,7 +146,7 @@ impl<'ast> Visit<'ast> for Bound {
     /// What is no code keeps its words, and so does the width that a format string takes from a variable.
     fn visit_macro(&mut self, mac: &'ast syn::Macro) {
         if macro_operands(mac).is_empty() {
-            identifiers(&mac.tokens, &mut self.items);
+            add_words(mac.tokens.clone(), &mut self.items);
         }
         widths(&mac.tokens, &mut self.items);
     }
@@ -165,7 +154,7 @@ impl<'ast> Visit<'ast> for Bound {
     fn visit_item(&mut self, item: &'ast syn::Item) {
         let written = item.to_token_stream().to_string();
         self.has_globs |= matches!(item, syn::Item::Use(_)) && written.contains('*');
-        identifiers(&item.to_token_stream(), &mut self.items);
+        add_words(item.to_token_stream(), &mut self.items);
     }
 }
 

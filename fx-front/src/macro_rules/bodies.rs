@@ -11,6 +11,7 @@ use syn::visit::{self, Visit};
 use syn::visit_mut::{self, VisitMut};
 
 use super::{MacroRules, groups::InBrackets, hygiene::Hygiene};
+use crate::syntax::add_words;
 
 /// How deep expansions may stand in each other, as for rustc one beside the other in a recursion.
 const DEPTH: usize = 64;
@@ -49,8 +50,8 @@ impl Body<'_> {
         names.visit_signature(sig);
         names.visit_block(block);
         let mut used = BTreeSet::new();
-        words(block.to_token_stream(), &mut used);
-        words(sig.to_token_stream(), &mut used);
+        add_words(block.to_token_stream(), &mut used);
+        add_words(sig.to_token_stream(), &mut used);
         let mut body = Body { macros, inside: Vec::new(), bound: names.bound, used, depth: 0, calls: 0 };
         body.visit_block_mut(block);
         if body.calls > 0 {
@@ -250,7 +251,7 @@ impl<'ast> Visit<'ast> for Names<'_> {
         }
         // Of another macro it cannot be told what it binds and what it reads.
         let mut mentioned = BTreeSet::new();
-        words(mac.tokens.clone(), &mut mentioned);
+        add_words(mac.tokens.clone(), &mut mentioned);
         for name in mentioned {
             *self.bound.entry(name).or_default() += 1;
         }
@@ -275,7 +276,7 @@ fn without_unused(stmts: &mut Vec<syn::Stmt>, name: &str) {
         _ => false,
     };
     let mut left = BTreeSet::new();
-    stmts.iter().filter(|stmt| !is_it(stmt)).for_each(|stmt| words(stmt.to_token_stream(), &mut left));
+    stmts.iter().filter(|stmt| !is_it(stmt)).for_each(|stmt| add_words(stmt.to_token_stream(), &mut left));
     if !left.contains(name) {
         stmts.retain(|stmt| !is_it(stmt));
     }
@@ -284,18 +285,4 @@ fn without_unused(stmts: &mut Vec<syn::Stmt>, name: &str) {
 fn in_group(expr: syn::Expr) -> syn::Expr {
     let group_token = syn::token::Group { span: expr.span() };
     syn::Expr::Group(syn::ExprGroup { attrs: Vec::new(), group_token, expr: Box::new(expr) })
-}
-
-/// All words among the tokens, and those that format strings show.
-fn words(tokens: TokenStream, all: &mut BTreeSet<String>) {
-    for token in tokens {
-        match token {
-            TokenTree::Ident(ident) => _ = all.insert(ident.to_string()),
-            TokenTree::Group(group) => words(group.stream(), all),
-            TokenTree::Literal(text) => {
-                all.extend(crate::syntax::format_names(&text.to_string()).map(str::to_owned));
-            }
-            TokenTree::Punct(_) => {}
-        }
-    }
 }

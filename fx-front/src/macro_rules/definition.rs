@@ -259,10 +259,7 @@ fn mentions_variable(tokens: TokenStream) -> bool {
 /// The names that the format strings of these parts show.
 pub(super) fn formatted(parts: &[Part]) -> Vec<String> {
     let names = |part: &Part| match part {
-        Part::Token(TokenTree::Literal(literal)) => format_names(&literal.to_string())
-            .filter(|name| name.starts_with(|c: char| c.is_alphabetic() || c == '_'))
-            .map(str::to_owned)
-            .collect(),
+        Part::Token(TokenTree::Literal(literal)) => format_names(&literal.to_string()).map(str::to_owned).collect(),
         Part::Group(_, inner) | Part::Repeat(Repeat { inner, .. }) => formatted(inner),
         _ => Vec::new(),
     };

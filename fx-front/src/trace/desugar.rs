@@ -10,6 +10,7 @@ pub(in crate::trace) mod borrowed_part;
 pub(in crate::trace) mod closure_form;
 pub(in crate::trace) mod counted_while;
 pub(in crate::trace) mod counter;
+pub(in crate::trace) mod element_name;
 pub(in crate::trace) mod format_string;
 pub(in crate::trace) mod held_iterator;
 pub(in crate::trace) mod iterator_adaptors;

@@ -193,6 +193,19 @@ impl Val {
         }
     }
 
+    /// The value as another function sees it, which has variables of its own.
+    pub(in crate::trace) fn handed_on(self) -> Val {
+        match self {
+            Val::Closure(closure, home) if !home.escaped => {
+                Val::Closure(closure, Rc::new(ClosureEnv { escaped: true, ..(*home).clone() }))
+            }
+            Val::Tuple(parts) => Val::Tuple(parts.into_iter().map(Val::handed_on).collect()),
+            Val::List(items) => Val::List(items.into_iter().map(Val::handed_on).collect()),
+            Val::Some(inner) => Val::Some(Box::new(inner.handed_on())),
+            other => other,
+        }
+    }
+
     /// The value itself, where it is borrowed.
     pub(in crate::trace) fn behind(self) -> Val {
         match self {

@@ -22,19 +22,6 @@ use crate::trace::{
 /// Why a closure is not called, and a variable is not declared, beside the other.
 const HIDDEN: &str = "a variable by the name of another that a closure writes to";
 
-/// The value as another function sees it, which has variables of its own.
-pub(in crate::trace) fn handed_on(value: Val) -> Val {
-    match value {
-        Val::Closure(closure, home) if !home.escaped => {
-            Val::Closure(closure, Rc::new(ClosureEnv { escaped: true, ..(*home).clone() }))
-        }
-        Val::Tuple(parts) => Val::Tuple(parts.into_iter().map(handed_on).collect()),
-        Val::List(items) => Val::List(items.into_iter().map(handed_on).collect()),
-        Val::Some(inner) => Val::Some(Box::new(handed_on(*inner))),
-        other => other,
-    }
-}
-
 /// Every name in the tokens.
 fn names(tokens: TokenStream, all: &mut BTreeSet<String>) {
     for token in tokens {

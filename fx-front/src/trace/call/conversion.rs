@@ -42,35 +42,44 @@ impl Tracer<'_> {
             _ => None,
         });
         let Some(wanted) = written.as_ref().or(expected) else { return Ok(None) };
-        let Ty::Struct(wanted) = self.expected_ty(wanted) else { return Ok(None) };
-        let is_it = |function: &Function| {
-            let of = function.owner.as_ref().map(|owner| self.index.ty(&function.module, None, owner));
-            function.sig.ident == "from_iter"
-                && function.of_trait.as_deref() == Some("FromIterator")
-                && of == Some(Ty::Struct(wanted))
-        };
-        let mut known = (0..self.index.fns.len()).filter(|&id| is_it(&self.index.fns[id]));
-        let (Some(from), None) = (known.next(), known.next()) else { return Ok(None) };
-        let mark = self.checkpoint();
-        if let Ok(Some(chain)) = self.iterator_of(&call.receiver) {
-            return self.inline(from, None, vec![chain], call.span()).map(Some);
+        let wanted = self.expected_ty(wanted);
+        let Some(from) = self.own_from_iterator(&wanted) else { return Ok(None) };
+        let Some(chain) = self.known_iterator(&call.receiver) else { return Ok(None) };
+        self.inline(from, None, vec![chain], call.span()).map(Some)
+    }
+
+    /// The only `FromIterator` of the crate's own that makes such a struct.
+    fn own_from_iterator(&self, wanted: &Ty) -> Option<usize> {
+        if !matches!(wanted, Ty::Struct(_)) {
+            return None;
         }
-        self.rollback(mark);
-        Ok(None)
+        let mut known = self.conversions("FromIterator", "from_iter", wanted);
+        let (from, _) = known.next()?;
+        known.next().is_none().then_some(from)
     }
 
     /// The `From` of the crate's own that makes such a struct of the value.
     fn own_conversion(&self, value: &Val, expected: Option<&Expectation>) -> Option<usize> {
         let (wanted @ Ty::Struct(_), given) = (self.expected_ty(expected?), value.ty()) else { return None };
-        let is_it = |id: &usize| {
-            let function = &self.index.fns[*id];
-            let of = function.owner.as_ref().map(|owner| self.index.ty(&function.module, None, owner));
-            let takes = typed_params(&function.sig).next();
-            function.sig.ident == "from"
-                && function.of_trait.as_deref() == Some("From")
-                && of.as_ref() == Some(&wanted)
-                && takes.is_some_and(|param| self.index.ty(&function.module, None, &param.ty) == given)
+        let takes = |function: &Function| {
+            let param = typed_params(&function.sig).next();
+            param.is_some_and(|param| self.index.ty(&function.module, None, &param.ty) == given)
         };
-        (0..self.index.fns.len()).find(is_it)
+        self.conversions("From", "from", &wanted).find(|(_, function)| takes(function)).map(|(id, _)| id)
+    }
+
+    /// The crate's functions of that name, of an impl of the trait for the type.
+    fn conversions(
+        &self,
+        of_trait: &'static str,
+        name: &'static str,
+        wanted: &Ty,
+    ) -> impl Iterator<Item = (usize, &Function)> {
+        self.index.fns.iter().enumerate().filter(move |(_, function)| {
+            let of = |owner: &syn::Type| self.index.ty(&function.module, None, owner);
+            function.sig.ident == name
+                && function.of_trait.as_deref() == Some(of_trait)
+                && function.owner.as_ref().is_some_and(|owner| of(owner) == *wanted)
+        })
     }
 }

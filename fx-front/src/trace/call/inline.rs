@@ -10,10 +10,7 @@ use crate::frozen;
 use crate::index::Resolved;
 use crate::syntax::written_types::typed_params;
 use crate::trace::types::ty::is_copy;
-use crate::trace::{
-    Env, Frame, OnError, RefKind, Result, Tracer, Ty, Unsupported, Val, asked, call::closure_call::handed_on,
-    unsupported,
-};
+use crate::trace::{Env, Frame, OnError, RefKind, Result, Tracer, Ty, Unsupported, Val, asked, unsupported};
 
 /// The parameters, each with what is handed over for it, that are borrowed a place of the caller's.
 fn lent_to(sig: &syn::Signature, receiver: Option<&Val>, args: &[Val]) -> Vec<(String, Val)> {
@@ -87,7 +84,7 @@ impl Tracer<'_> {
         if self.frames.iter().any(|frame| frame.function == function) {
             return self.recursion(function, span);
         }
-        let args: Vec<Val> = args.into_iter().map(handed_on).collect();
+        let args: Vec<Val> = args.into_iter().map(Val::handed_on).collect();
         if let Some(value) = self.outlined_call(function, receiver.as_ref(), &args, errors, span) {
             return Ok(value);
         }
@@ -127,7 +124,7 @@ impl Tracer<'_> {
         // What the caller's variable is says nothing of the lists in here.
         let expects_vec = self.expects_vec.take();
         let value = self.bind_params(function, args, span).and_then(|()| self.body(&callee.block));
-        let value = value.and_then(|value| self.typed(value, function)).map(handed_on);
+        let value = value.and_then(|value| self.typed(value, function)).map(Val::handed_on);
         let value = value.and_then(|value| self.keeps_types(callee, told).map(|()| value));
         (self.closures, self.expects_vec) = (closures, expects_vec);
         value

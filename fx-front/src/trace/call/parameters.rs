@@ -23,21 +23,16 @@ impl Tracer<'_> {
         if let Some(place) = self.mut_ref_to_local(arg)? {
             return Ok(place);
         }
-        let mark = self.checkpoint();
-        if let Ok(Some(iterator)) = self.iterator_of(arg) {
-            return Ok(iterator);
-        }
-        self.rollback(mark);
-        self.expr(arg)
+        self.known_iterator(arg).map_or_else(|| self.expr(arg), Ok)
     }
 
     /// The argument of a method of the crate at that position, whose parameter says what an `into()` makes.
     pub(in crate::trace) fn handed_to(&mut self, arg: &syn::Expr, (method, at): (usize, usize)) -> Result<Val> {
         let converts = matches!(arg, syn::Expr::MethodCall(call) if call.method == "into" && call.args.is_empty());
-        if converts && let Some(param) = typed_params(&self.index.fns[method].sig).nth(at) {
-            self.expects.next = Some(Expectation::of_parameter(&param.ty, method));
-        }
         let ty = typed_params(&self.index.fns[method].sig).nth(at).map(|param| &*param.ty);
+        if let Some(ty) = ty.filter(|_| converts) {
+            self.expects.next = Some(Expectation::of_parameter(ty, method));
+        }
         self.gathering(ty, |tracer| tracer.handed_on(arg))
     }
 

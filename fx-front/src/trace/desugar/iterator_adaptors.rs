@@ -11,7 +11,7 @@ use crate::trace::desugar::closure_form::is_plain_closure;
 use crate::trace::types::ty::is_copy;
 use crate::trace::{
     Ty,
-    desugar::{Surroundings, iterator_chain::is_chain, jumps, scan::scanned},
+    desugar::{Surroundings, element_name::element_of, iterator_chain::is_chain, jumps, scan::scanned},
 };
 
 /// What a loop over a chain of adaptors is without the last of them.
@@ -55,27 +55,6 @@ pub(in crate::trace) fn without_adaptor(each: &ExprForLoop, around: &mut dyn Sur
         _ => return None,
     };
     Some(Plain::Loop(plain))
-}
-
-/// A name for the element of a chain; of one with parts, which generated code has by reference, a name for each part.
-pub(in crate::trace) fn element_of(over: &Expr, around: &mut dyn Surroundings) -> Expr {
-    let span = over.span();
-    if let Expr::MethodCall(call) = over {
-        match (IteratorMethod::of(&call.method), call.args.first()) {
-            (Some(IteratorMethod::Enumerate), None) => {
-                let (number, inner) = (around.new_name("number", span), element_of(&call.receiver, around));
-                return parse_quote_spanned!(span=> (#number, #inner));
-            }
-            (Some(IteratorMethod::Zip), Some(other)) => {
-                let (one, other) = (element_of(&call.receiver, around), element_of(other, around));
-                return parse_quote_spanned!(span=> (#one, #other));
-            }
-            (Some(method), _) if method.yields_elements() => return element_of(&call.receiver, around),
-            _ => {}
-        }
-    }
-    let item = around.new_name("item", span);
-    parse_quote_spanned!(span=> #item)
 }
 
 /// A loop over the lists, or what is there of the options, that the elements are.

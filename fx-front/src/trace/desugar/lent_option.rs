@@ -53,12 +53,12 @@ impl<'e> MappedOption<'e> {
     }
 }
 
-/// The arguments of a call, what it is called on ahead of them.
-pub(in crate::trace) fn operands(call: &Expr) -> Vec<&Expr> {
+/// The arguments of a call, without what a method is called on.
+pub(in crate::trace) fn arguments(call: &Expr) -> Vec<&Expr> {
     match call {
         Expr::Call(call) => call.args.iter().collect(),
         Expr::MethodCall(call) => call.args.iter().collect(),
-        Expr::Try(question) => operands(&question.expr),
+        Expr::Try(question) => arguments(&question.expr),
         _ => Vec::new(),
     }
 }

@@ -10,7 +10,7 @@ use crate::syntax::{any, bound_names, effects::written, iterator_method::Iterato
 use crate::trace::desugar::{
     Surroundings,
     closure_form::{is_plain_closure, plain},
-    iterator_adaptors::element_of,
+    element_name::element_of,
 };
 
 /// The loop over `xs.scan(start, |state, x| ..)` as one over `xs`, behind the variable that holds the state; `None` for any

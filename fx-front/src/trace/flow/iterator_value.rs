@@ -13,7 +13,6 @@ use syn::{Expr, parse_quote_spanned, spanned::Spanned};
 use crate::syntax::integer_literal;
 use crate::trace::{
     Result, Tracer, Ty, Val,
-    call::closure_call::handed_on,
     desugar::{
         closure_form::is_plain_closure,
         held_iterator::{NTH, iterator_root, root},
@@ -50,6 +49,16 @@ impl Tracer<'_> {
         };
         let start = Val::Lit(Arg::Int(0), usize_ty());
         Ok(Some(Val::Iter(Rc::new(IteratorValue { expr, sources }), Box::new(start))))
+    }
+
+    /// The same; `None` as well where something in it is not understood.
+    pub(in crate::trace) fn known_iterator(&mut self, expr: &Expr) -> Option<Val> {
+        let mark = self.checkpoint();
+        let iterator = self.iterator_of(expr).ok().flatten();
+        if iterator.is_none() {
+            self.rollback(mark);
+        }
+        iterator
     }
 
     /// Whether the chain takes elements out of an iterator that a variable goes on to hold: `it.by_ref().skip(1)`.
@@ -127,7 +136,7 @@ impl Tracer<'_> {
     fn named_closure(&mut self, closure: &syn::ExprClosure, sources: &mut Sources) -> syn::ExprClosure {
         let span = closure.span();
         let name = self.fresh_name("closure", span);
-        sources.push((name.to_string(), handed_on(self.closure(closure))));
+        sources.push((name.to_string(), self.closure(closure).handed_on()));
         parse_quote_spanned!(span=> |fx_item| #name(fx_item))
     }
 
@@ -232,7 +241,7 @@ impl Tracer<'_> {
             return None;
         }
         let mark = self.checkpoint();
-        if let Ok(Some(Val::Iter(chain, at))) = self.iterator_of(chain)
+        if let Some(Val::Iter(chain, at)) = self.known_iterator(chain)
             && let Ok(first) = self.element_after(&chain, &chain.expr, *at, span)
         {
             return Some(first);

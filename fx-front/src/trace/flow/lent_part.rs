@@ -6,7 +6,7 @@ use syn::{Expr, spanned::Spanned};
 
 use crate::trace::{
     Result, Tracer, Val,
-    desugar::lent_option::{MappedOption, operands, split},
+    desugar::lent_option::{MappedOption, arguments, split},
     flow::matched::Continuation,
     place::{Place, may_borrow::borrows},
     unsupported,
@@ -15,8 +15,8 @@ use crate::trace::{
 impl<'a> Tracer<'a> {
     /// A call that is handed `option.map(|held| part)` as a decision whether the option is there; `None` for any other.
     pub(in crate::trace) fn split_by_option(&mut self, call: &Expr) -> Result<Option<Expr>> {
-        let operands = operands(call);
-        let mapped = operands.iter().enumerate().find_map(|(at, arg)| Some((at, MappedOption::of(arg)?)));
+        let arguments = arguments(call);
+        let mapped = arguments.iter().enumerate().find_map(|(at, arg)| Some((at, MappedOption::of(arg)?)));
         let Some((at, mapped)) = mapped.filter(|(_, mapped)| borrows(self.index, mapped.part())) else {
             return Ok(None);
         };

@@ -3,6 +3,7 @@
 use fx_ir::{Arg, Effect, Graph, Host, HostOp, NodeId, Op, Type};
 
 use crate::index::Ty;
+use crate::syntax::written_types::type_args;
 use crate::trace::{RefKind, Tracer, Val, entry::signature::holds_reference, types::ty::never};
 
 impl Tracer<'_> {
@@ -30,13 +31,10 @@ impl Tracer<'_> {
     /// Whether it is a parameter of the entry that is an option of a shared reference: each use of it is a copy of the very type.
     pub(in crate::trace) fn is_option_of_reference(&self, id: NodeId) -> bool {
         let Some(syn::Type::Path(path)) = self.entry_type(id) else { return false };
-        let Some(last) = path.path.segments.last().filter(|last| last.ident == "Option") else { return false };
-        let syn::PathArguments::AngleBracketed(held) = &last.arguments else { return false };
-        let is_shared = |arg: &syn::GenericArgument| match arg {
-            syn::GenericArgument::Type(syn::Type::Reference(reference)) => reference.mutability.is_none(),
-            _ => false,
-        };
-        held.args.iter().all(is_shared)
+        let is_option = path.path.segments.last().is_some_and(|last| last.ident == "Option");
+        let is_shared =
+            |ty: &syn::Type| matches!(ty, syn::Type::Reference(reference) if reference.mutability.is_none());
+        is_option && type_args(&path.path).next().is_some_and(is_shared)
     }
 
     /// Whether it is a variable of the generated code's that code may write to, and that no other value stands for.
@@ -224,10 +222,7 @@ impl Tracer<'_> {
         let given = |owner: NodeId, at: usize| {
             let ends = self.graph.node(owner).regions.iter().filter_map(|&region| self.graph.yield_of(region));
             // What does not come to its end hands nothing over.
-            let is_left = |end: &NodeId| {
-                let last = self.graph.node(*end).input(0);
-                last.is_some_and(|last| self.graph.node(last).ty == self.index.ir_type(&never()))
-            };
+            let is_left = |end: &NodeId| self.graph.node(*end).input(0).is_some_and(|last| self.is_never(last));
             let mut given = ends.filter(|end| !is_left(end)).map(|end| self.graph.node(end).args.get(at));
             given.all(|one| match one {
                 Some(Arg::Node(id)) => self.is_own_variant(*id),

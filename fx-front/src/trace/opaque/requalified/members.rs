@@ -99,8 +99,7 @@ impl Requalify<'_, '_> {
             match operand {
                 syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }) => {
                     let value = text.value();
-                    let mut names =
-                        format_names(&value).filter(|name| name.starts_with(|c: char| c.is_alphabetic() || c == '_'));
+                    let mut names = format_names(&value);
                     if let Some(name) = names.find(|name| !self.is_variable(name)) {
                         self.refuse(text.span(), format!("a text that mentions `{name}` of another module"));
                     }
