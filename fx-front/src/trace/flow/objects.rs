@@ -52,7 +52,12 @@ fn type_parameters(closure: &mut syn::ExprClosure, ty: &syn::Type) {
     let Some(called) = called_as(object) else { return };
     for (input, ty) in closure.inputs.iter_mut().zip(&called.inputs) {
         if !matches!(input, syn::Pat::Type(_)) {
-            *input = syn::parse_quote_spanned!(input.span()=> #input: #ty);
+            *input = syn::Pat::Type(syn::PatType {
+                attrs: Vec::new(),
+                colon_token: syn::Token![:](input.span()),
+                pat: Box::new(input.clone()),
+                ty: Box::new(ty.clone()),
+            });
         }
     }
 }
