@@ -11,7 +11,8 @@ use syn::visit::{self, Visit};
 use syn::visit_mut::{self, VisitMut};
 
 use super::{MacroRules, groups::InBrackets, hygiene::Hygiene};
-use crate::syntax::add_words;
+use crate::pattern::bound;
+use crate::syntax::{add_words, macro_operands};
 
 /// How deep expansions may stand in each other, as for rustc one beside the other in a recursion.
 const DEPTH: usize = 64;
@@ -28,7 +29,9 @@ pub(crate) trait Macros {
 pub(crate) struct Body<'m> {
     macros: &'m dyn Macros,
     /// The macros that the body declares, as far as they are in scope.
-    inside: Vec<Rc<MacroRules>>,
+    inside: Vec<Declared>,
+    /// What the parameters and the statements so far bind, of the open blocks.
+    scope: BTreeSet<String>,
     /// How often the function binds each name.
     bound: BTreeMap<String, usize>,
     /// All names that the function has.
@@ -37,10 +40,11 @@ pub(crate) struct Body<'m> {
     calls: usize,
 }
 
-/// A macro, and whether the body declares it.
-struct Found {
+/// A macro, and the variables of the function that it can mean: those in scope where a body declares it.
+#[derive(Clone)]
+struct Declared {
     rules: Rc<MacroRules>,
-    is_inside: bool,
+    scope: BTreeSet<String>,
 }
 
 impl Body<'_> {
@@ -52,17 +56,22 @@ impl Body<'_> {
         let mut used = BTreeSet::new();
         add_words(block.to_token_stream(), &mut used);
         add_words(sig.to_token_stream(), &mut used);
-        let mut body = Body { macros, inside: Vec::new(), bound: names.bound, used, depth: 0, calls: 0 };
+        let scope = sig.inputs.iter().filter_map(|input| match input {
+            syn::FnArg::Typed(typed) => Some(bound(&typed.pat)),
+            syn::FnArg::Receiver(_) => None,
+        });
+        let scope = scope.flatten().collect();
+        let mut body = Body { macros, inside: Vec::new(), scope, bound: names.bound, used, depth: 0, calls: 0 };
         body.visit_block_mut(block);
         if body.calls > 0 {
             InBrackets.visit_block_mut(block);
         }
     }
 
-    fn find(&self, path: &syn::Path) -> Option<Found> {
-        let inside = self.inside.iter().rev().find(|known| path.is_ident(&known.name));
-        let found = inside.map(|rules| Found { rules: Rc::clone(rules), is_inside: true });
-        found.or_else(|| self.macros.find(path).map(|rules| Found { rules, is_inside: false }))
+    fn find(&self, path: &syn::Path) -> Option<Declared> {
+        let inside = self.inside.iter().rev().find(|known| path.is_ident(&known.rules.name));
+        let of_crate = || self.macros.find(path).map(|rules| Declared { rules, scope: BTreeSet::new() });
+        inside.cloned().or_else(of_crate)
     }
 
     /// What the call stands for, parsed as `parse` does, with names that the function does not have for its own variables.
@@ -72,7 +81,7 @@ impl Body<'_> {
         parse: impl FnOnce(ParseStream) -> syn::Result<T>,
         (visit, count): (impl FnOnce(&mut Hygiene<'_>, &mut T), impl FnOnce(&mut Names<'_>, &T)),
     ) -> Option<T> {
-        let Found { rules, is_inside } = self.find(&mac.path)?;
+        let Declared { rules, scope } = self.find(&mac.path)?;
         if self.depth >= DEPTH || self.calls >= CALLS {
             return None;
         }
@@ -83,9 +92,9 @@ impl Body<'_> {
         visit(&mut hygiene, &mut expansion);
         let Hygiene { own, mut free, has_items, .. } = hygiene;
         free.extend(formatted.iter().cloned());
-        // A variable of the caller's is not what the macro means, unless it stands where that variable is the only one.
+        // A variable of the caller's is not what the macro means, unless it is the only one of the name, and in scope there.
         let times = |name: &String| self.bound.get(name).copied().unwrap_or(0);
-        let is_other = free.iter().any(|name| times(name) > usize::from(is_inside));
+        let is_other = free.iter().any(|name| times(name) > usize::from(scope.contains(name)));
         let is_shown = formatted.iter().any(|name| own.contains_key(name));
         if has_items || is_other || is_shown {
             return None;
@@ -155,9 +164,13 @@ impl Body<'_> {
                 continue;
             }
             if let syn::Stmt::Item(syn::Item::Macro(item)) = &stmt {
-                self.inside.extend(MacroRules::of(item).map(Rc::new));
+                let scope = self.scope.clone();
+                self.inside.extend(MacroRules::of(item).map(|rules| Declared { rules: Rc::new(rules), scope }));
             }
             self.visit_stmt_mut(&mut stmt);
+            if let syn::Stmt::Local(local) = &stmt {
+                self.scope.extend(bound(&local.pat));
+            }
             out.push(stmt);
         }
         out
@@ -200,10 +213,11 @@ impl Body<'_> {
 
 impl VisitMut for Body<'_> {
     fn visit_block_mut(&mut self, block: &mut syn::Block) {
-        let outer = self.inside.len();
+        let (outer, scope) = (self.inside.len(), self.scope.clone());
         block.stmts = self.statements(std::mem::take(&mut block.stmts));
+        self.scope = scope;
         for known in self.inside.split_off(outer) {
-            without_unused(&mut block.stmts, &known.name);
+            without_unused(&mut block.stmts, &known.rules.name);
         }
     }
 
@@ -245,9 +259,13 @@ impl<'ast> Visit<'ast> for Names<'_> {
     fn visit_item(&mut self, _: &'ast syn::Item) {}
 
     fn visit_macro(&mut self, mac: &'ast syn::Macro) {
+        let operands = macro_operands(mac);
         let takes_expressions = mac.path.segments.last().is_some_and(|last| takes_expressions(&last.ident.to_string()));
-        if takes_expressions || self.macros.find(&mac.path).is_some() {
+        if self.macros.find(&mac.path).is_some() {
             return;
+        }
+        if takes_expressions && (!operands.is_empty() || mac.tokens.is_empty()) {
+            return operands.iter().for_each(|operand| Names::visit_expr(self, operand));
         }
         // Of another macro it cannot be told what it binds and what it reads.
         let mut mentioned = BTreeSet::new();

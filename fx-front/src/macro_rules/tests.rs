@@ -139,6 +139,12 @@ fn macros_of_the_body() {
         "{ let s = 2.0; (x * s) + ((x + 1) * s) }",
     );
     stays("fn f(x: T) { let s = 2.0; macro_rules! scaled { ($x:expr) => { $x * s }; } let s = 3.0; scaled!(x) }");
+    // The function of that name is what the macro means: the variable comes behind it.
+    let act = "macro_rules! act { ($x:expr) => { g($x) }; }";
+    stays(&format!("fn f(x: T) {{ {act} let g = |x| x; act!(x) + g(x) }}"));
+    stays(&format!("fn f(x: T) {{ {{ let g = 1; }} {act} act!(x) }}"));
+    check(&format!("fn f(g: F, x: T) {{ {act} act!(x) }}"), "{ g(x) }");
+    stays(&format!("fn f(x: T) {{ {act} vec![{{ let g = |x| x; act!(x) }}] }}"));
 }
 
 #[test]
