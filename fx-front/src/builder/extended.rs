@@ -9,7 +9,10 @@
 use std::borrow::Cow;
 
 use quote::ToTokens;
-use syn::{Expr, Stmt};
+use syn::{
+    Expr, Stmt,
+    visit::{self, Visit},
+};
 
 use crate::pattern::bound;
 use crate::syntax::{contains_return, mentions};
@@ -32,11 +35,11 @@ pub(super) fn in_one<'b>(
     let mut next = at + 1;
     while let Some(stmt) = whole.stmts.get(next) {
         // Behind another variable of the name, and where the struct may have left, nothing is known.
+        let added = added_to(stmt, &name, field).cloned();
         let is_hidden = matches!(stmt, Stmt::Local(local) if bound(&local.pat).iter().any(|bound| name == bound));
-        if is_hidden || leaves(stmt) {
+        if is_hidden || leaves(stmt) || added.is_none() && is_used_whole(stmt, &name) {
             break;
         }
-        let added = added_to(stmt, &name, field).cloned();
         match added.and_then(|added| with_base(&added, &name, field, literal_value(&mut whole.stmts[at], field)?)) {
             Some(added) => {
                 if let Some(value) = literal_value(&mut whole.stmts[at], field) {
@@ -59,6 +62,27 @@ fn leaves(stmt: &Stmt) -> bool {
         }),
         Stmt::Item(_) | Stmt::Macro(_) => false,
     }
+}
+
+/// Whether the statement mentions the struct as a whole, which may put another in its place: `mem::replace(&mut net, other)`.
+fn is_used_whole(stmt: &Stmt, name: &syn::Ident) -> bool {
+    struct Find<'n>(&'n syn::Ident, bool);
+    impl<'ast> Visit<'ast> for Find<'_> {
+        fn visit_expr_field(&mut self, field: &'ast syn::ExprField) {
+            if !matches!(&*field.base, Expr::Path(path) if path.path.is_ident(self.0)) {
+                visit::visit_expr_field(self, field);
+            }
+        }
+        fn visit_expr_path(&mut self, path: &'ast syn::ExprPath) {
+            self.1 |= path.path.is_ident(self.0);
+        }
+        fn visit_macro(&mut self, call: &'ast syn::Macro) {
+            self.1 |= mentions(&call.tokens, self.0);
+        }
+    }
+    let mut find = Find(name, false);
+    find.visit_stmt(stmt);
+    find.1
 }
 
 /// The value of `name.field = value;`.

@@ -68,7 +68,7 @@ fn closure_in(value: &syn::Expr) -> Option<&syn::ExprClosure> {
 }
 
 /// The statements with the value in the place of the variable; none where something else than a chain uses it, or where
-/// the value would be another there.
+/// the value would be another there, or the name another variable.
 fn placed(name: &syn::Ident, value: &syn::Expr, rest: &[syn::Stmt]) -> Option<Vec<syn::Stmt>> {
     let block = syn::Block { brace_token: syn::token::Brace::default(), stmts: rest.to_vec() };
     let mentions = mentions(&block, name);
@@ -82,6 +82,9 @@ fn placed(name: &syn::Ident, value: &syn::Expr, rest: &[syn::Stmt]) -> Option<Ve
     }
     let whole = syn::Expr::Block(syn::ExprBlock { attrs: Vec::new(), label: None, block });
     let mut other = bound_in(&whole);
+    if other.iter().any(|other| name == other) {
+        return None;
+    }
     other.extend(effects::written(&whole, &|call| effects::is_mutator(&call.method.to_string())));
     let (_, changed) = rewritten(closure_in(value)?, &other).ok()?;
     changed.is_empty().then_some(stmts)
@@ -180,6 +183,8 @@ mod tests {
             "{ let f = move |xs| xs * n; n += 1; seq.add_fn(f) }",
             "{ let f = |xs| xs; f(&x); seq.add_fn(f) }",
             "{ let f = make(); seq.add_fn(f) }",
+            "{ let f = |xs| xs; let f = make(); seq.add_fn(f) }",
+            "{ let f = |xs| xs; if let Some(f) = g { seq.add_fn(f) } else { seq } }",
         ] {
             check(same, same);
         }

@@ -1,11 +1,14 @@
 //! `match (a, b) { (Some(a), Some(b)) => .., _ => .. }`: a tuple that is written only to be taken apart is a decision about
 //! one part after the other, so that each can be known when the model is frozen.
 
+use std::collections::BTreeSet;
+
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use crate::syntax::{matches_all, may_both, mentions, peeled};
+use crate::pattern;
+use crate::syntax::{add_words, matches_all, may_both, mentions, peeled};
 
 /// Decisions end in so many copies of each arm, on the average, at the most.
 const COPIES: usize = 2;
@@ -32,12 +35,18 @@ pub(in crate::trace) fn decision(choice: &syn::ExprMatch, parts: usize) -> Optio
 }
 
 /// `if let (Some(a), Some(b)) = (x.as_mut(), y)` as `if let Some(a) = x.as_mut() && let Some(b) = y`; `None` where a part is
-/// more than a variable that is borrowed, or none is borrowed to be written to.
+/// more than a variable that is borrowed, where none is borrowed to be written to, and where a pattern binds a name that a later
+/// part means otherwise.
 pub(in crate::trace) fn one_by_one(condition: &syn::ExprLet) -> Option<syn::Expr> {
     let syn::Expr::Tuple(parts) = peeled(&condition.expr) else { return None };
     let asks = asks(&condition.pat, parts.elems.len())?;
     let forms: Option<Vec<bool>> = parts.elems.iter().map(is_mut_borrow).collect();
-    if !forms?.into_iter().any(|is_mut| is_mut) {
+    let hides = asks.iter().enumerate().any(|(at, ask)| {
+        let mut later = BTreeSet::new();
+        parts.elems.iter().skip(at + 1).for_each(|part| add_words(part.to_token_stream(), &mut later));
+        pattern::bound(ask).iter().any(|name| later.contains(name))
+    });
+    if hides || !forms?.into_iter().any(|is_mut| is_mut) {
         return None;
     }
     let tests = parts

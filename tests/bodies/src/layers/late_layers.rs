@@ -179,6 +179,51 @@ impl LeftEarly {
     }
 }
 
+/// Two closures of one name, of which the chain is given the second.
+#[derive(Debug, Module)]
+pub struct SecondOfAName {
+    seq: nn::Sequential,
+}
+
+#[traceable]
+impl SecondOfAName {
+    pub fn new() -> Self {
+        #[allow(unused_variables)]
+        let act = |xs: &Tensor| xs.relu();
+        let mut net = SecondOfAName { seq: nn::seq() };
+        let act = |xs: &Tensor| xs.sin();
+        net.seq = net.seq.add_fn(act);
+        net
+    }
+
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        xs.apply(&self.seq)
+    }
+}
+
+/// A struct in the place of which another may stand before it is given more layers.
+#[derive(Debug, Module)]
+pub struct Replaced {
+    seq: nn::Sequential,
+}
+
+#[traceable]
+impl Replaced {
+    pub fn new(is_other: bool) -> Self {
+        let mut net = Replaced { seq: nn::seq() };
+        let other = Replaced { seq: nn::seq().add_fn(|xs| xs.sin()) };
+        if is_other {
+            drop(std::mem::replace(&mut net, other));
+        }
+        net.seq = net.seq.add_fn(|xs| xs.cos());
+        net
+    }
+
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        xs.apply(&self.seq)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use fx_runtime::nn::{Module as _, ModuleT as _};
@@ -190,6 +235,7 @@ mod tests {
     understood!(TakenApart: 0 of 1);
     understood!(Empty: 0 of 2);
     understood!(LeftEarly: 0 of 1);
+    understood!(Replaced: 0 of 1);
 
     fn cases() -> [Tensor; 2] {
         [1, 3].map(|rows| randn(&[rows, 4]))
@@ -210,6 +256,15 @@ mod tests {
     fn through_a_pattern() {
         agree!(TakenApart::new, cases(), |net, xs| net.forward(xs));
     }
+
+    #[test]
+    fn another_of_the_name() {
+        agree!(|_p| SecondOfAName::new(), cases(), |net, xs| net.forward(xs));
+        for is_other in [true, false] {
+            agree!(|_p| Replaced::new(is_other), cases(), |net, xs| net.forward(xs));
+        }
+    }
+
     #[test]
     fn line_by_line() {
         for rate in [0.25, 0.75] {
