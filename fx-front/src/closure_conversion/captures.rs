@@ -23,6 +23,13 @@ pub(crate) fn rewritten(closure: &syn::ExprClosure, locals: &[String]) -> Result
     }
 }
 
+/// Those of the names that the code binds wherever it mentions them.
+pub(crate) fn never_captured(code: &syn::Expr, names: &BTreeSet<String>) -> BTreeSet<String> {
+    let whole: syn::ExprClosure = syn::parse_quote!(|| #code);
+    let is_own = |name: &String| rewritten(&whole, std::slice::from_ref(name)).is_ok_and(|(_, found)| found.is_empty());
+    names.iter().filter(|name| is_own(name)).cloned().collect()
+}
+
 struct Rewrite<'l> {
     locals: &'l [String],
     /// Names that the closure itself binds, innermost scope last.
@@ -136,6 +143,10 @@ impl VisitMut for Rewrite<'_> {
         if let Some((_, other)) = &mut branch.else_branch {
             self.visit_expr_mut(other);
         }
+    }
+
+    fn visit_expr_while_mut(&mut self, each: &mut syn::ExprWhile) {
+        self.scoped(|rewrite| visit_mut::visit_expr_while_mut(rewrite, each));
     }
 
     fn visit_expr_let_mut(&mut self, condition: &mut syn::ExprLet) {

@@ -8,6 +8,7 @@ use quote::ToTokens;
 use syn::spanned::Spanned;
 use syn::visit_mut::VisitMut;
 
+use crate::closure_conversion::captures::never_captured;
 use crate::syntax::{begins_with_block, bound_names, effects, lifetimes::ElideLifetimes};
 use crate::trace::types::ty::is_copy;
 use crate::trace::{
@@ -70,7 +71,9 @@ impl Tracer<'_> {
         self.keeps_parts(expr, &writes, span)?;
         let mut capture = Capture::default();
         let owner = self.function().owner.as_ref().map(ToTokens::to_token_stream);
+        let own = never_captured(expr, &inner);
         let tokens = capture.rewrite(expr, owner, &|name| match self.env.read(name) {
+            Some(_) if own.contains(name) => Mention::None,
             Some(value) if self.held_option_of(value, (expr, name), &writes).is_some() => Mention::Variable,
             Some(value) if is_place(value) && !self.is_converted(value) => Mention::Place,
             Some(value) if self.is_borrowed(value, (expr, name), &inner, &writes) => Mention::Place,

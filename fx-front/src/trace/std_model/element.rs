@@ -65,9 +65,12 @@ impl Tracer<'_> {
         }
         let Ty::List(element) = list.ty() else { return unsupported(span, "an iterator of this form") };
         let borrowed = self.lent(list, &element, ElementAccess::Get, Some(at), span)?;
+        let is_owner = list.ref_kind() == Some(RefKind::Value);
+        if is_owner && is_copy(&element) {
+            return Ok(borrowed.with_ref_kind(RefKind::Value));
+        }
         let one = Arg::Path("one".to_owned());
-        let copy =
-            self.copy_of(&element, &one).filter(|_| list.ref_kind() == Some(RefKind::Value) && !is_copy(&element));
+        let copy = self.copy_of(&element, &one).filter(|_| is_owner);
         match (copy, borrowed.node()) {
             (Some(copy), Some(id)) if self.path_of(list).is_none() => {
                 let ty = Ty::Option(element);

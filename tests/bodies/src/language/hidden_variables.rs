@@ -110,6 +110,45 @@ impl Parts {
     }
 }
 
+/// A closure of opaque code has a variable of the name of one that borrows what is written to meanwhile.
+#[derive(Debug, Module)]
+pub struct BorrowOfTheName {
+    layers: Vec<nn::Linear>,
+}
+
+#[traceable]
+impl BorrowOfTheName {
+    pub fn forward(&self, xs: &Tensor, is_other: bool) -> Tensor {
+        let mut e = xs.sin();
+        let a = if is_other { &e } else { xs };
+        let sum = a.tanh();
+        *std::hint::black_box(&mut e) = e.apply(&self.layers[0]).relu();
+        sum + std::iter::repeat_n(xs, 2).fold(xs.copy(), |a, b| a.tanh() - b) + e
+    }
+}
+
+/// A number of a list that is zipped, in opaque code.
+#[derive(Debug, Module)]
+pub struct ZippedNumbers {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl ZippedNumbers {
+    pub fn forward(&self, xs: &Tensor, parts: &[Tensor]) -> Tensor {
+        let mut ys = xs.apply(&self.fc);
+        for (part, by) in parts.iter().zip([1i64, 2, 3]) {
+            let by = match std::hint::black_box(parts.len()) as i64 {
+                0 => by,
+                n if n > 2 => n % 6,
+                _ => by + 1,
+            };
+            ys = ys * by + part;
+        }
+        ys
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -119,6 +158,8 @@ mod tests {
     understood!(Parts: 0 of 2);
     understood!(SameBlock: 0 of 3);
     understood!(InnerBlock: 0 of 5);
+    understood!(ZippedNumbers: 3 of 6);
+    understood!(BorrowOfTheName: 4 of 12);
 
     fn linear(p: &nn::Path) -> nn::Linear {
         nn::linear(p, 4, 4, Default::default())
@@ -142,6 +183,13 @@ mod tests {
         for start in [1, 2, 4] {
             agree!(|p: &nn::Path| SameBlock { fc: linear(p) }, cases(), |net, xs| net.forward(xs, start));
             agree!(|p: &nn::Path| InnerBlock { fc: linear(p) }, cases(), |net, xs| net.forward(xs, start));
+            agree!(|p: &nn::Path| ZippedNumbers { fc: linear(p) }, cases(), |net, xs| {
+                net.forward(xs, &(0..start).map(|_| xs.cos()).collect::<Vec<_>>())
+            });
+            let layers = |p: &nn::Path| vec![linear(&(p / 0)), linear(&(p / 1))];
+            agree!(|p: &nn::Path| BorrowOfTheName { layers: layers(p) }, cases(), |net, xs| {
+                net.forward(xs, start > 1)
+            });
             agree!(|p: &nn::Path| Parts { fc: linear(p) }, cases(), |net, xs| net.forward(xs, start));
         }
     }

@@ -16,7 +16,7 @@ pub struct OfReferences {
 }
 
 #[cfg(test)]
-crate::check::understood!(OfReferences: 16 of 97);
+crate::check::understood!(OfReferences: 19 of 96);
 #[traceable]
 impl OfReferences {
     pub fn new(p: &nn::Path) -> OfReferences {
