@@ -33,6 +33,11 @@ struct Named<'a> {
 
 impl TypeNames for Named<'_> {
     fn named(&self, path: &str) -> Option<String> {
+        // No field holds what borrows from elsewhere.
+        let borrows = |id: usize| self.index.structs[id].generics.lifetimes().next().is_some();
+        if self.index.struct_at(path).is_some_and(borrows) {
+            return None;
+        }
         self.index.named_from(self.home, path)
     }
 
