@@ -23,15 +23,28 @@ pub struct AssociatedConstant {
     pub ty: syn::Type,
     /// The module within which it is visible; `None` for the whole crate.
     pub scope: Option<String>,
+    /// The path of the trait that the impl is of.
+    pub of_trait: Option<String>,
 }
 
 /// Through how many `*` a name may come.
 const DEPTH: u32 = 4;
 
 impl Index {
-    /// The associated constant of that name of the type.
+    /// The associated constant of that name of the type: its own, or that of the only trait that has one.
     pub fn constant_of(&self, ty: &Ty, name: &str) -> Option<&AssociatedConstant> {
-        self.associated_constants.iter().find(|one| one.name == name && self.ty(&one.module, None, &one.of) == *ty)
+        let (own, of_traits): (Vec<_>, Vec<_>) =
+            self.constants_of(ty).filter(|one| one.name == name).partition(|one| one.of_trait.is_none());
+        match (own.as_slice(), of_traits.as_slice()) {
+            ([own, ..], _) => Some(own),
+            ([], [of_trait]) => Some(of_trait),
+            _ => None,
+        }
+    }
+
+    /// The associated constants of the type.
+    pub(crate) fn constants_of(&self, ty: &Ty) -> impl Iterator<Item = &AssociatedConstant> {
+        self.associated_constants.iter().filter(|one| self.ty(&one.module, None, &one.of) == *ty)
     }
 
     /// The names that code in the module reads as constants: those of constants, of structs without fields, and of an

@@ -182,6 +182,11 @@ impl Index {
         }
     }
 
+    /// The module of the crate of which a `*`, written in `module`, brings in the names.
+    pub(crate) fn module_of_glob(&self, module: &str, path: &str) -> Option<String> {
+        self.module_at(module, path, DETOURS).filter(|at| self.modules.contains_key(at))
+    }
+
     /// The module of the crate that the path, written in `module`, leads to.
     fn module_at(&self, module: &str, path: &str, detours: u32) -> Option<String> {
         let (first, rest) = path.split_once("::").unwrap_or((path, ""));

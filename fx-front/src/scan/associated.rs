@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::index::{AssociatedConstant, AssociatedType, scope_of};
+use crate::syntax::path_text;
 use syn::visit_mut::{self, VisitMut};
 
 /// The types that an impl of a trait gives names to.
@@ -49,6 +50,7 @@ pub(super) fn constants(item: &syn::ItemImpl, module: &str) -> impl Iterator<Ite
         value: crate::syntax::literal(&constant.expr),
         ty: constant.ty.clone(),
         scope: if item.trait_.is_some() { None } else { scope_of(&constant.vis, module) },
+        of_trait: item.trait_.as_ref().map(|(_, path, _)| path_text(path)),
     })
 }
 

@@ -1,8 +1,13 @@
 //! Methods that traits of the crate provide, for the types that implement the traits.
 
+use std::collections::BTreeSet;
+
+use quote::ToTokens;
+
 use super::Scan;
 use crate::attrs::FnOptions;
 use crate::index::{Function, Name, Resolved, Ty};
+use crate::syntax::add_words;
 
 /// `impl Name for Owner`, in this module and file.
 pub(super) struct Implemented {
@@ -24,7 +29,7 @@ impl Scan<'_> {
     pub(super) fn provided(&mut self) {
         let mut seen: Vec<(String, String, String)> = Vec::new();
         for Implemented { module, file, name, owner, generics } in std::mem::take(&mut self.impls) {
-            let text = quote::ToTokens::to_token_stream(&owner).to_string();
+            let text = owner.to_token_stream().to_string();
             let known = (module.clone(), name.clone(), text);
             if seen.contains(&known) {
                 continue;
@@ -42,6 +47,7 @@ impl Scan<'_> {
                 }
                 _ => continue,
             };
+            let ty = self.index.ty(&home, None, &of);
             let file = if home == module { file } else { self.index.file_of(&home).to_owned() };
             let written = |method: &syn::TraitItemFn| {
                 self.index.fns.iter().any(|function| {
@@ -57,6 +63,7 @@ impl Scan<'_> {
                     syn::TraitItem::Fn(method) if !written(method) => Some((method, method.default.clone()?)),
                     _ => None,
                 })
+                .filter(|(_, block)| !self.means_other(block, item, &ty, &name))
                 .map(|(method, block)| Function {
                     module: home.clone(),
                     file: file.clone(),
@@ -76,5 +83,35 @@ impl Scan<'_> {
                 .collect();
             self.index.fns.extend(provided);
         }
+    }
+
+    /// Whether the type has something of its own, or of another trait, by the name of an item of this trait that the body
+    /// mentions: the body means that of the trait.
+    fn means_other(&self, block: &syn::Block, of: &syn::ItemTrait, ty: &Ty, name: &str) -> bool {
+        let mut words = BTreeSet::new();
+        add_words(block.to_token_stream(), &mut words);
+        let is_of_trait = |of_trait: Option<&String>| {
+            of_trait.is_some_and(|path| path.rsplit("::").next().is_some_and(|last| last == name))
+        };
+        let is_other_fn = |ident: &syn::Ident| {
+            let mut named = self.index.fns.iter().filter(|function| function.sig.ident == *ident);
+            named.any(|function| {
+                let owner = || function.owner.as_ref().map(|owner| self.index.ty(&function.module, None, owner));
+                !is_of_trait(function.of_trait.as_ref()) && owner().as_ref() == Some(ty)
+            })
+        };
+        let is_other_constant = |ident: &syn::Ident| {
+            let mut constants = self.index.constants_of(ty);
+            constants.any(|one| *ident == one.name && !is_of_trait(one.of_trait.as_ref()))
+        };
+        of.items.iter().any(|item| match item {
+            syn::TraitItem::Fn(method) => {
+                words.contains(&method.sig.ident.to_string()) && is_other_fn(&method.sig.ident)
+            }
+            syn::TraitItem::Const(constant) => {
+                words.contains(&constant.ident.to_string()) && is_other_constant(&constant.ident)
+            }
+            _ => false,
+        })
     }
 }

@@ -15,9 +15,13 @@ impl Tracer<'_> {
         if self.index.names_body_item(path) {
             return unsupported(path.span(), "an item inside a function body, which generated code cannot name");
         }
-        let hidden = self.associated_constant(path).filter(|known| !is_visible(known.scope.as_ref(), self.home()));
-        if hidden.is_some() {
-            return unsupported(path.span(), format!("`{text}` is private to its module"));
+        if let Some(known) = self.associated_constant(path) {
+            if !is_visible(known.scope.as_ref(), self.home()) {
+                return unsupported(path.span(), format!("`{text}` is private to its module"));
+            }
+            if let Some(spelled) = self.constant_of_trait(known) {
+                return Ok(spelled);
+            }
         }
         if path.segments.first().is_some_and(|first| first.ident == "Self") {
             let owner = self.function().owner.as_ref().map(|owner| self.index.ty(self.module(), None, owner));
@@ -50,6 +54,20 @@ impl Tracer<'_> {
             Resolved::External(_) if self.is_known(head, tail) => Ok(written),
             Resolved::External(_) => unsupported(path.span(), format!("the meaning of `{text}` is not known")),
         }
+    }
+
+    /// The constant with its trait of the crate, where generated code has not got that in scope:
+    /// `<crate::Net as crate::Scaled>::EPS`.
+    fn constant_of_trait(&self, known: &AssociatedConstant) -> Option<String> {
+        let Resolved::Item(at, name, _) = self.index.resolve(&known.module, known.of_trait.as_ref()?) else {
+            return None;
+        };
+        if matches!(self.index.resolve(self.home(), &name), Resolved::Item(known, of, _) if known == at && of == name) {
+            return None;
+        }
+        let of_trait = self.index.path_from(self.home(), &at, &name)?;
+        let owner = self.spelling(&self.index.ty(&known.module, None, &known.of))?;
+        Some(format!("<{owner} as {of_trait}>::{}", known.name))
     }
 
     /// The associated constant that the path names: `Self::EPS`.

@@ -146,10 +146,67 @@ pub mod inner {
     }
 }
 
+mod scaled {
+    use fx_runtime::Tensor;
+
+    pub trait Scaled {
+        const BY: f64;
+
+        fn scaled(&self, xs: &Tensor) -> Tensor {
+            xs * Self::BY
+        }
+    }
+
+    pub trait Shifted {
+        const BY: f64;
+        const UP: f64;
+
+        fn shifted(&self, xs: &Tensor) -> Tensor {
+            xs + Self::UP
+        }
+    }
+}
+
+/// A constant of its own, and constants of two traits with the same name: a body of a trait means the one of the trait.
+#[derive(Debug, Module)]
+pub struct ConstantsOfTraits {
+    fc: nn::Linear,
+}
+
+impl ConstantsOfTraits {
+    const BY: f64 = 0.5;
+}
+
+impl scaled::Scaled for ConstantsOfTraits {
+    const BY: f64 = 3.0;
+}
+
+impl scaled::Shifted for ConstantsOfTraits {
+    const BY: f64 = 5.0;
+    const UP: f64 = 7.0;
+}
+
+#[traceable]
+impl ConstantsOfTraits {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        use scaled::{Scaled as _, Shifted as _};
+        let ys = xs.apply(&self.fc);
+        self.scaled(&ys) + self.shifted(&ys) * Self::BY
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{agree, randn};
+    use crate::check::{agree, randn, understood};
+
+    understood!(ConstantsOfTraits: 1 of 3);
+
+    #[test]
+    fn constants_of_traits() {
+        let make = |p: &nn::Path| ConstantsOfTraits { fc: nn::linear(p, 4, 4, Default::default()) };
+        agree!(make, [randn(&[3, 4])], |net, xs| net.forward(xs));
+    }
 
     #[test]
     fn by_recipe() {

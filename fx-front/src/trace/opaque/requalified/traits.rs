@@ -6,23 +6,34 @@ use crate::index::{Name, Resolved, from_root};
 use crate::trace::{Result, Tracer, unsupported};
 
 impl Tracer<'_> {
-    /// The traits of other crates that the module of the function imports, as `use` lines.
+    /// The traits of other crates that the module of the function imports, itself or by a `*` of another module, as `use` lines.
     pub(super) fn imported_traits(&self) -> Vec<String> {
-        let Some(module) = self.index.modules.get(self.module()) else { return Vec::new() };
-        let imported = module.names.values().filter_map(|name| match name {
-            Name::Use(target) => match self.index.resolve(self.module(), target) {
-                Resolved::External(full) if may_be_trait(&full) => Some(format!("use {} as _;", from_root(&full))),
+        let mut modules = vec![self.module().to_owned()];
+        let mut lines = Vec::new();
+        let mut at = 0;
+        while let Some(module) = modules.get(at).cloned() {
+            at += 1;
+            let Some(here) = self.index.modules.get(&module) else { continue };
+            lines.extend(here.names.values().filter_map(|name| match name {
+                Name::Use(target) => match self.index.resolve(&module, target) {
+                    Resolved::External(full) if may_be_trait(&full) => Some(format!("use {} as _;", from_root(&full))),
+                    _ => None,
+                },
                 _ => None,
-            },
-            _ => None,
-        });
-        let brought = module.globs.iter().filter_map(|glob| match self.index.resolve(self.module(), &glob.path) {
-            Resolved::External(full) if !self.index.begins_in_crate(self.module(), &full) => {
-                Some(format!("use {}::*;", from_root(&full)))
+            }));
+            for glob in &here.globs {
+                if let Some(inner) = self.index.module_of_glob(&module, &glob.path) {
+                    if !modules.contains(&inner) {
+                        modules.push(inner);
+                    }
+                } else if let Resolved::External(full) = self.index.resolve(&module, &glob.path)
+                    && !self.index.begins_in_crate(&module, &full)
+                {
+                    lines.push(format!("use {}::*;", from_root(&full)));
+                }
             }
-            _ => None,
-        });
-        imported.chain(brought).collect()
+        }
+        lines
     }
 
     /// The `use` line for a trait that is implemented in the module under that name; none where the function's module has it
