@@ -18,6 +18,7 @@ mod dropped;
 mod externs;
 mod functions;
 mod initializer;
+mod methods;
 mod module_path;
 mod pointers;
 mod resolve;
@@ -109,6 +110,8 @@ pub struct Module {
     pub file: String,
     /// What its names mean.
     pub names: BTreeMap<String, Name>,
+    /// Paths of traits imported without a name: `use crate::Scaled as _;`.
+    pub unnamed: Vec<String>,
     /// Paths imported with `*`.
     pub globs: Vec<Glob>,
     /// For names that are not visible in the whole crate: the module within which they are.
@@ -296,19 +299,6 @@ impl Index {
     /// The type of a field.
     pub fn field_ty(&self, id: usize, field: &Field) -> Ty {
         self.ty(&self.structs[id].module, None, &field.ty)
-    }
-
-    /// The method of that name whose impl is for that type: inherent ones first.
-    pub fn method(&self, ty: &Ty, name: &str) -> Option<usize> {
-        let mut found: Vec<usize> = (0..self.fns.len())
-            .filter(|&id| {
-                let function = &self.fns[id];
-                function.sig.ident == name
-                    && function.owner.as_ref().is_some_and(|owner| self.ty(&function.module, None, owner) == *ty)
-            })
-            .collect();
-        found.sort_by_key(|&id| self.fns[id].of_trait.is_some());
-        found.first().copied()
     }
 
     /// The variants of a type that is an enum of the crate.

@@ -182,6 +182,31 @@ impl Index {
         }
     }
 
+    /// The module, and those of the crate of which a `*` brings the names into it.
+    pub(crate) fn seen_from(&self, module: &str) -> Vec<String> {
+        let (mut seen, mut at) = (vec![module.to_owned()], 0);
+        while let Some(here) = seen.get(at).cloned() {
+            at += 1;
+            let globs = self.modules.get(&here).map_or(&[][..], |module| module.globs.as_slice());
+            for inner in globs.iter().filter_map(|glob| self.module_of_glob(&here, &glob.path)) {
+                if !seen.contains(&inner) {
+                    seen.push(inner);
+                }
+            }
+        }
+        seen
+    }
+
+    /// Whether the trait of the crate is in scope in the module: by a name, or without one.
+    pub(crate) fn has_in_scope(&self, module: &str, (home, of): (&str, &str)) -> bool {
+        let is_it = |from: &str, path: &str| matches!(self.resolve(from, path), Resolved::Item(found, name, _) if found == home && name == of);
+        is_it(module, of)
+            || self.seen_from(module).iter().any(|seen| {
+                let unnamed = self.modules.get(seen).map_or(&[][..], |module| module.unnamed.as_slice());
+                unnamed.iter().any(|path| is_it(seen, path))
+            })
+    }
+
     /// The module of the crate of which a `*`, written in `module`, brings in the names.
     pub(crate) fn module_of_glob(&self, module: &str, path: &str) -> Option<String> {
         self.module_at(module, path, DETOURS).filter(|at| self.modules.contains_key(at))

@@ -20,6 +20,9 @@ impl Scan<'_> {
             syn::UseTree::Rename(name) if name.ident == "self" => {
                 self.declare(module, &name.rename, visibility, of_prefix());
             }
+            syn::UseTree::Rename(name) if name.rename == "_" => {
+                self.here(module).unnamed.push(join(name.ident.to_string()));
+            }
             syn::UseTree::Rename(name) => {
                 self.declare(module, &name.rename, visibility, Name::Use(join(name.ident.to_string())));
             }

@@ -200,11 +200,11 @@ impl Tracer<'_> {
     ) -> Result<Val> {
         let name = call.method.to_string();
         let ty = receiver.ty();
-        let is_own = self.index.method(&ty, &name).is_some() || self.derefs(&ty) && !self.is_module(&ty);
+        let is_own = self.method_of(&ty, &name).is_some() || self.derefs(&ty) && !self.is_module(&ty);
         if matches!(name.as_str(), "as_ref" | "borrow") && !is_own {
             return Ok(receiver);
         }
-        let Some(id) = self.index.method(&receiver.ty(), &name) else {
+        let Some(id) = self.method_of(&receiver.ty(), &name) else {
             // Whatever is a `Module` is a `ModuleT` as well.
             if name == "forward_t" && self.index.method(&receiver.ty(), "forward").is_some() {
                 let args = self.all(&call.args)?;

@@ -19,8 +19,9 @@ impl Tracer<'_> {
             }
             Ty::Leaf(kind) => self.leaf(module, kind, &args, span),
             ty @ (Ty::Struct(_) | Ty::Rust(_)) => {
-                let entry = ["forward", "forward_t"].into_iter().find_map(|name| self.index.method(&ty, name));
-                let Some(entry) = entry else { return self.closure_module(module, args, span) };
+                let Some(entry) = self.index.entry_of_module(&ty) else {
+                    return self.closure_module(module, args, span);
+                };
                 let args = with_mode(args, self.index.fns[entry].sig.inputs.len() - 1);
                 if let Some(fx) = self.leaf_field(module) {
                     return self.leaf_call(entry, fx, Some(module), &args, span);

@@ -74,7 +74,7 @@ impl Tracer<'_> {
             _ => syn::parse_str::<syn::Type>(head).ok().map(|ty| self.index.ty(self.module(), None, &ty)),
         };
         match owner {
-            Some(Ty::Tensor) if OpId::of_method(name).is_none() => match self.function_on_tensors(name) {
+            Some(Ty::Tensor) if OpId::of_method(name).is_none() => match self.method_of(&Ty::Tensor, name) {
                 Some(id) => self.call_fn(id, call, errors),
                 None => self.tensor_function(name, call),
             },

@@ -39,7 +39,7 @@ impl Tracer<'_> {
         if let Some(op) = OpId::of_method(&name) {
             return self.op_call(op, &name, Some(&receiver), &args, call.span());
         }
-        match self.index.method(&Ty::Tensor, &name) {
+        match self.method_of(&Ty::Tensor, &name) {
             Some(id) => {
                 let receiver = self.receiver_of(id, receiver, call)?;
                 let args = args.iter().map(|arg| self.handed_on(arg)).collect::<Result<Vec<Val>>>()?;

@@ -1,8 +1,6 @@
 //! Functions of the crate's traits that are called by the trait: `Positions::positions(n)`, `<Tensor as Positions>::positions(n)`.
 
-use std::collections::BTreeSet;
-
-use crate::index::{Function, Name, Resolved};
+use crate::index::{Name, Resolved};
 use crate::syntax::path_text;
 use crate::trace::{Tracer, Ty};
 
@@ -29,40 +27,26 @@ impl Tracer<'_> {
         only_of(&receiver).filter(|&id| self.index.fns[id].sig.receiver().is_some())
     }
 
-    /// The function of that name of a trait of the crate on tensors: of several traits the one that has a name in the module.
-    pub(in crate::trace) fn function_on_tensors(&self, name: &str) -> Option<usize> {
-        let functions = self.index.fns.iter().filter(|one| one.sig.ident == name);
-        let on_tensors = functions.filter(|one| {
-            one.owner.as_ref().is_some_and(|owner| self.index.ty(&one.module, None, owner) == Ty::Tensor)
-        });
-        let traits: BTreeSet<&String> = on_tensors.filter_map(|one| one.of_trait.as_ref()).collect();
-        let is_tensor = |(id, ty): (usize, Ty)| (ty == Ty::Tensor).then_some(id);
-        if let ([of], 1) = (traits.iter().collect::<Vec<_>>().as_slice(), traits.len())
-            && let Some(id) = only(self.implementations(("", of), name).into_iter().filter_map(is_tensor))
-        {
-            return Some(id);
-        }
-        let in_scope = traits.into_iter().filter_map(|of| match self.index.resolve(self.module(), of) {
-            Resolved::Item(home, of, _) => {
-                only(self.implementations((&home, &of), name).into_iter().filter_map(is_tensor))
-            }
-            Resolved::External(_) => None,
-        });
-        only(in_scope)
+    /// The method of that name of the type: an inherent one, or of several traits that which is in scope in the module.
+    pub(in crate::trace) fn method_of(&self, ty: &Ty, name: &str) -> Option<usize> {
+        self.index.method(ty, name).or_else(|| {
+            let (inherent, of_traits) = self.index.methods_of(ty, name);
+            let in_scope = of_traits.into_iter().filter(|&id| match self.index.trait_of(id) {
+                Some((Some(home), of)) => self.index.has_in_scope(self.module(), (&home, &of)),
+                _ => false,
+            });
+            only(in_scope).filter(|_| inherent.is_empty())
+        })
     }
 
-    /// The functions of that name in impls of the trait, each with the type that it is of. Where several traits have the name,
-    /// they are those beside it.
+    /// The functions of that name in impls of the trait of the crate, each with the type that it is of.
     fn implementations(&self, (home, of): (&str, &str), name: &str) -> Vec<(usize, Ty)> {
         let functions = self.index.fns.iter().enumerate();
-        let own = functions.filter(|(_, one)| one.sig.ident == name && one.of_trait.as_deref() == Some(of));
-        let typed = |(id, one): (usize, &Function)| Some((id, self.index.ty(&one.module, None, one.owner.as_ref()?)));
-        let all: Vec<(usize, Ty)> = own.filter_map(typed).collect();
-        let is_single = all.iter().enumerate().all(|(at, (_, ty))| all[..at].iter().all(|(_, other)| other != ty));
-        if is_single {
-            return all;
-        }
-        all.into_iter().filter(|(id, _)| self.index.fns[*id].module == home).collect()
+        let own = functions.filter(|(id, one)| {
+            one.sig.ident == name
+                && self.index.trait_of(*id).is_some_and(|(at, known)| at.as_deref() == Some(home) && known == of)
+        });
+        own.filter_map(|(id, one)| Some((id, self.index.ty(&one.module, None, one.owner.as_ref()?)))).collect()
     }
 }
 

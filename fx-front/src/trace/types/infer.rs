@@ -146,7 +146,7 @@ impl Tracer<'_> {
             (_, "len") => Ty::Rust("usize".to_owned()),
             (_, "is_empty" | "is_some" | "is_none" | "is_ok" | "is_err") => Ty::Rust("bool".to_owned()),
             (Ty::Struct(_), _) => {
-                self.index.method(&receiver, &name).map_or(Ty::Unknown, |id| self.index.returned_value(id))
+                self.method_of(&receiver, &name).map_or(Ty::Unknown, |id| self.index.returned_value(id))
             }
             (Ty::Rust(owner), _) if owner.starts_with("::") => {
                 self.index.extern_method(owner, &name).unwrap_or(Ty::Unknown)
@@ -183,9 +183,7 @@ impl Tracer<'_> {
             (Some(ty), _) => ty,
             (None, Some(_)) if name.starts_with("f_") => Ty::Unknown,
             (None, Some(_)) => catalog::lookup(name).map_or(Ty::Unknown, result_type),
-            (None, None) => {
-                self.index.method(&Ty::Tensor, name).map_or(Ty::Unknown, |id| self.index.returned_value(id))
-            }
+            (None, None) => self.method_of(&Ty::Tensor, name).map_or(Ty::Unknown, |id| self.index.returned_value(id)),
         }
     }
 

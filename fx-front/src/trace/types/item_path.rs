@@ -62,7 +62,7 @@ impl Tracer<'_> {
         let Resolved::Item(at, name, _) = self.index.resolve(&known.module, known.of_trait.as_ref()?) else {
             return None;
         };
-        if matches!(self.index.resolve(self.home(), &name), Resolved::Item(known, of, _) if known == at && of == name) {
+        if self.index.has_in_scope(self.home(), (&at, &name)) {
             return None;
         }
         let of_trait = self.index.path_from(self.home(), &at, &name)?;

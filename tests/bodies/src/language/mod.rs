@@ -61,6 +61,7 @@ pub mod loops;
 pub mod maps;
 pub mod match_guards;
 pub mod matched_texts;
+pub mod methods_in_scope;
 pub mod moved_numbers;
 pub mod mut_references;
 pub mod names;

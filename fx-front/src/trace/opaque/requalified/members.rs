@@ -66,9 +66,15 @@ impl Requalify<'_, '_> {
         let (index, home) = (self.tracer.index, self.tracer.home());
         let (name, ty) = (call.method.to_string(), self.type_of(&call.receiver));
         let its = |owner: &Ty| *owner == ty || ty == Ty::Unknown || *owner == Ty::Unknown;
-        for one in index.fns.iter().filter(|one| one.sig.ident == name && one.owner.is_some()) {
+        let module = self.tracer.module();
+        let named = index.fns.iter().enumerate().filter(|(_, one)| one.sig.ident == name && one.owner.is_some());
+        let is_meant = |id: usize| match index.trait_of(id) {
+            Some((Some(at), of)) => index.has_in_scope(module, (&at, &of)),
+            _ => true,
+        };
+        for (_, one) in named.filter(|(id, _)| is_meant(*id)) {
             let owner = one.owner.as_ref().map_or(Ty::Unknown, |owner| index.ty(&one.module, None, owner));
-            if !its(&owner) || !one.is_visible_from(self.tracer.module()) {
+            if !its(&owner) || !one.is_visible_from(module) {
                 continue;
             }
             match &one.of_trait {

@@ -8,30 +8,27 @@ use crate::trace::{Result, Tracer, unsupported};
 impl Tracer<'_> {
     /// The traits of other crates that the module of the function imports, itself or by a `*` of another module, as `use` lines.
     pub(super) fn imported_traits(&self) -> Vec<String> {
-        let mut modules = vec![self.module().to_owned()];
         let mut lines = Vec::new();
-        let mut at = 0;
-        while let Some(module) = modules.get(at).cloned() {
-            at += 1;
+        for module in self.index.seen_from(self.module()) {
             let Some(here) = self.index.modules.get(&module) else { continue };
-            lines.extend(here.names.values().filter_map(|name| match name {
-                Name::Use(target) => match self.index.resolve(&module, target) {
-                    Resolved::External(full) if may_be_trait(&full) => Some(format!("use {} as _;", from_root(&full))),
-                    _ => None,
-                },
+            let named = here.names.values().filter_map(|name| match name {
+                Name::Use(target) => Some(target),
+                _ => None,
+            });
+            lines.extend(named.chain(&here.unnamed).filter_map(|target| match self.index.resolve(&module, target) {
+                Resolved::External(full) if may_be_trait(&full) => Some(format!("use {} as _;", from_root(&full))),
                 _ => None,
             }));
-            for glob in &here.globs {
-                if let Some(inner) = self.index.module_of_glob(&module, &glob.path) {
-                    if !modules.contains(&inner) {
-                        modules.push(inner);
-                    }
-                } else if let Resolved::External(full) = self.index.resolve(&module, &glob.path)
-                    && !self.index.begins_in_crate(&module, &full)
+            lines.extend(here.globs.iter().filter_map(|glob| match self.index.resolve(&module, &glob.path) {
+                Resolved::External(full)
+                    if !full.is_empty()
+                        && !self.index.begins_in_crate(&module, &full)
+                        && self.index.module_of_glob(&module, &glob.path).is_none() =>
                 {
-                    lines.push(format!("use {}::*;", from_root(&full)));
+                    Some(format!("use {}::*;", from_root(&full)))
                 }
-            }
+                _ => None,
+            }));
         }
         lines
     }
