@@ -94,7 +94,10 @@ impl Tracer<'_> {
             }
             last = match stmt {
                 syn::Stmt::Local(local) if has_else(local) => return self.branch(&as_branch(local, rest)?, tail),
-                syn::Stmt::Local(local) => self.local(local)?,
+                syn::Stmt::Local(local) => {
+                    self.refuse_written_copy(local, rest)?;
+                    self.local(local)?
+                }
                 syn::Stmt::Macro(stmt) => self.macro_call(&stmt.mac)?,
                 syn::Stmt::Item(item) => self.inner_item(item)?,
                 syn::Stmt::Expr(syn::Expr::If(branch), _) if tail && !rest.is_empty() && returns_early(branch) => {
