@@ -1,23 +1,24 @@
 //! Which function a method's name means.
 
-use std::collections::BTreeSet;
-
 use super::{Index, Resolved, Ty};
 
 impl Index {
     /// The method of that name whose impl is for that type: an inherent one, or that of the only trait that has one. None where
-    /// a trait's goes first that takes the value itself.
+    /// there are several, as impls for `Pair<i64>` and `Pair<f64>` have, and where a trait's goes first that takes the value itself.
     pub fn method(&self, ty: &Ty, name: &str) -> Option<usize> {
         let (inherent, of_traits) = self.methods_of(ty, name);
         // What is called on a value is looked for by value first, then by a reference, then by a mutable one.
         let probed = |id: usize| self.fns[id].sig.receiver().map_or(0, by_reference);
-        match inherent.first() {
-            Some(&id) => of_traits.iter().all(|&other| probed(id) <= probed(other)).then_some(id),
-            None => {
-                let traits: BTreeSet<_> = of_traits.iter().map(|&id| self.trait_of(id)).collect();
-                of_traits.first().filter(|_| traits.len() == 1).copied()
-            }
+        match (inherent.as_slice(), of_traits.as_slice()) {
+            (&[id], others) => others.iter().all(|&other| probed(id) <= probed(other)).then_some(id),
+            (&[], &[id]) => Some(id),
+            _ => None,
         }
+    }
+
+    /// One of the methods of that name whose impls are for that type, to tell how much such a call runs.
+    pub(crate) fn some_method(&self, ty: &Ty, name: &str) -> Option<usize> {
+        self.methods(ty, name).next()
     }
 
     /// The `forward` by which a chain or `apply` calls a module of that type: that of tch's traits, where it has one.

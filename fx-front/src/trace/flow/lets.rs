@@ -82,7 +82,10 @@ impl Tracer<'_> {
         let whole = syn::Expr::Block(syn::ExprBlock { attrs: Vec::new(), label: None, block });
         let written = effects::written(&whole, &|call| effects::is_mutator(&call.method.to_string()));
         if written.iter().any(|written| name == written || copy.ident == written) {
-            return unsupported(init.expr.span(), "a variable that may be a copy of another, of which one is written to");
+            return unsupported(
+                init.expr.span(),
+                "a variable that may be a copy of another, of which one is written to",
+            );
         }
         Ok(())
     }

@@ -193,7 +193,7 @@ impl<'a> Weight<'a> {
     fn module(&mut self, expr: &syn::Expr, name: &str) {
         let ty = self.ty(expr);
         let names: &[&str] = if matches!(name, "forward" | "forward_t") { &["forward", "forward_t"] } else { &[name] };
-        let called = names.iter().find_map(|name| self.index.method(&ty, name));
+        let called = names.iter().find_map(|name| self.index.some_method(&ty, name));
         let place = match peeled(expr) {
             syn::Expr::Reference(borrowed) => peeled(&borrowed.expr),
             other => other,
@@ -216,7 +216,7 @@ impl<'a> Weight<'a> {
     fn of_chain(&self, layers: &[Layer]) -> usize {
         let one = |layer: &Layer| match layer {
             Layer::Module(ty, _) => {
-                let called = ["forward", "forward_t"].iter().find_map(|name| self.index.method(ty, name));
+                let called = ["forward", "forward_t"].iter().find_map(|name| self.index.some_method(ty, name));
                 called.map_or(1, |function| of_function(self.index, function, &self.within))
             }
             Layer::Closure(closure, _) => {

@@ -569,7 +569,7 @@ mod tests {
     understood!(Unzipped: 3 of 8);
     understood!(Converted: 1 of 4);
     understood!(Wrapped: 2 of 3);
-    understood!(PartsOfFound: 0 of 16);
+    understood!(PartsOfFound: 0 of 13);
     understood!(Destructured: 0 of 1);
 
     fn linear(p: nn::Path) -> nn::Linear {

@@ -189,8 +189,8 @@ mod tests {
     use super::*;
     use crate::check::{agree, randn, understood};
 
-    understood!(Chosen: 0 of 13);
-    understood!(Boxed: 0 of 13);
+    understood!(Chosen: 0 of 7);
+    understood!(Boxed: 0 of 7);
 
     #[test]
     fn applied() {

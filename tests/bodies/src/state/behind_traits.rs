@@ -105,8 +105,8 @@ mod tests {
     use crate::check::{Close, agree, randn, root, understood};
     use fx_runtime::Freeze;
 
-    understood!(Boxed: 3 of 10);
-    understood!(ManyBoxed: 3 of 9);
+    understood!(Boxed: 3 of 7);
+    understood!(ManyBoxed: 3 of 6);
     understood!(Locked: 2 of 6);
     understood!(Shared: 2 of 4);
 
