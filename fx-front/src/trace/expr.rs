@@ -92,7 +92,8 @@ impl Tracer<'_> {
             syn::Expr::Tuple(tuple) if tuple.elems.is_empty() => Ok(Val::Unit),
             syn::Expr::Tuple(tuple) => self.tuple_parts(tuple).map(Val::Tuple),
             syn::Expr::Array(array) => {
-                array.elems.iter().map(|elem| self.moved_into(elem)).collect::<Result<_>>().map(Val::List)
+                let items = array.elems.iter().map(|elem| self.moved_into(elem)).collect::<Result<Vec<_>>>()?;
+                Ok(self.list_of_one_type(items))
             }
             syn::Expr::Repeat(repeat) => match literals(repeat) {
                 Some(items) => self.all(&items).map(Val::List),

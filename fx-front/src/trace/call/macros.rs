@@ -13,7 +13,10 @@ impl Tracer<'_> {
         let name = mac.path.segments.last().map(|last| last.ident.to_string()).unwrap_or_default();
         match name.as_str() {
             "vec" => match comma_operands(mac) {
-                Some(items) => Ok(Val::List(self.all(&items)?)),
+                Some(items) => {
+                    let items = self.all(&items)?;
+                    Ok(self.list_of_one_type(items))
+                }
                 None => self.repeated(mac),
             },
             "panic" | "unreachable" | "todo" | "unimplemented" => {

@@ -23,7 +23,10 @@ impl Tracer<'_> {
         if let Some(place) = self.mut_ref_to_local(arg)? {
             return Ok(place);
         }
-        self.known_iterator(arg).map_or_else(|| self.expr(arg), Ok)
+        match self.known_iterator(arg) {
+            Some(iterator) => Ok(iterator),
+            None => self.expr(arg).map(|value| self.copied_array(arg, value)),
+        }
     }
 
     /// The argument of a method of the crate at that position, whose parameter says what an `into()` makes.

@@ -63,7 +63,7 @@ pub(in crate::trace) fn with_floats(value: Val, types: &[Ty]) -> Val {
 }
 
 /// Fills in what another branch's type says of one: what is not known, and which number a literal without a suffix is.
-fn settle(ty: &mut Ty, other: &Ty) {
+pub(in crate::trace) fn settle(ty: &mut Ty, other: &Ty) {
     match (ty, other) {
         (ty, other) if *ty == Ty::Unknown || is_untyped(ty) && is_copy(other) => ty.clone_from(other),
         (Ty::Option(inner), Ty::Option(other)) => settle(inner, other),

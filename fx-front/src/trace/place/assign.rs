@@ -20,7 +20,7 @@ impl Tracer<'_> {
             Some(place) => place,
             // Under the variable's name it is a `Result`, and not what is in it.
             None if makes_result(&assign.right) => return unsupported(assign.right.span(), "a result that has a name"),
-            None => self.expr(&assign.right)?,
+            None => self.moved_into(&assign.right)?,
         };
         self.assign_value(&assign.left, value, (assign.right.span(), assign.span()))
     }

@@ -25,7 +25,7 @@ impl Tracer<'_> {
         let syn::Expr::Path(path) = expr else { return self.expr(expr) };
         match path.path.get_ident().and_then(|name| self.env.read(&name.to_string())) {
             Some(Val::Place(place)) if place.is_behind_reference() => Ok(Val::Place(Rc::clone(place))),
-            _ => self.expr(expr),
+            _ => self.expr(expr).map(|value| self.copied_array(expr, value)),
         }
     }
 

@@ -131,7 +131,7 @@ impl Tracer<'_> {
         if matches!((peeled(expr), &value), (Expr::Unary(_), Val::Place(_))) {
             return unsupported(expr.span(), "a pattern that copies parts of what is lent");
         }
-        Ok(value)
+        Ok(self.copied_array(expr, value))
     }
 }
 

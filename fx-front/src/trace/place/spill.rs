@@ -4,7 +4,7 @@ use fx_ir::{Arg, Effect, HostOp};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
-use crate::syntax::{element_access::asked_lists, names_of, path_text, targets::each_target_in_scope};
+use crate::syntax::{element_access::asked_lists, names_of, path_text, peeled, targets::each_target_in_scope};
 use crate::trace::types::ty::{is_copy, is_settled_within, is_untyped};
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Val, application,
@@ -114,14 +114,25 @@ impl Tracer<'_> {
         }
     }
 
-    /// Of a list that is written out the `let` says, too, whether it is a `Vec`, and not an array.
+    /// Of a list that is written out the `let` says, too, whether it is a `Vec` or an array.
     pub(in crate::trace) fn remember_vec(&mut self, pat: &syn::Pat, init: &syn::Expr) {
         let (pat, is_said) = match pat {
             syn::Pat::Type(typed) => (&*typed.pat, is_vec(&typed.ty)),
             pat => (pat, false),
         };
+        if let (syn::Pat::Tuple(pats), syn::Expr::Tuple(inits)) = (pat, peeled(init))
+            && pats.elems.len() == inits.elems.len()
+        {
+            pats.elems.iter().zip(&inits.elems).for_each(|(pat, init)| self.remember_vec(pat, init));
+        }
         if let syn::Pat::Ident(name) = pat {
-            let known = if is_said || makes_vec(init) { Val::Unit } else { Val::Never };
+            let known = if is_said || makes_vec(init) {
+                Val::Unit
+            } else if self.makes_array(init) {
+                Val::Tuple(Vec::new())
+            } else {
+                Val::Never
+            };
             self.env.declare(&vec_of(&name.ident.to_string()), known);
         }
     }
@@ -137,9 +148,40 @@ impl Tracer<'_> {
         }
     }
 
+    /// What a variable yields that is an array of numbers, which code writes to where it lies: a copy, as of anything that is
+    /// `Copy`. A `Vec` is moved.
+    pub(in crate::trace) fn copied_array(&mut self, expr: &syn::Expr, value: Val) -> Val {
+        let syn::Expr::Path(path) = peeled(expr) else { return value };
+        let Some(name) = path.path.get_ident().map(ToString::to_string) else { return value };
+        match &value {
+            Val::Node(id, ty @ Ty::List(_), RefKind::Value)
+                if is_copy(&ty.element()) && self.is_array_variable(&name) && self.is_spilled(&value) =>
+            {
+                let (op, args) = application(HostOp::Clone.on(*id));
+                self.host_node_with(Effect::Io, op, args, &name, ty.clone(), expr.span())
+            }
+            _ => value,
+        }
+    }
+
     /// Returns whether the `let` of the variable says that it is a `Vec`.
     pub(in crate::trace) fn is_vec_variable(&self, name: &str) -> bool {
         matches!(self.env.read(&vec_of(name)), Some(Val::Unit))
+    }
+
+    /// Returns whether the `let` of the variable says that it is an array.
+    fn is_array_variable(&self, name: &str) -> bool {
+        matches!(self.env.read(&vec_of(name)), Some(Val::Tuple(_)))
+    }
+
+    fn makes_array(&self, init: &syn::Expr) -> bool {
+        match peeled(init) {
+            syn::Expr::Array(_) | syn::Expr::Repeat(_) => true,
+            syn::Expr::Path(path) => {
+                path.path.get_ident().is_some_and(|name| self.is_array_variable(&name.to_string()))
+            }
+            _ => false,
+        }
     }
 
     /// The type of an empty list, where its `let` says it.

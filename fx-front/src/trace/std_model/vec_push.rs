@@ -14,7 +14,7 @@ impl Tracer<'_> {
         else {
             return unsupported(call.span(), "the method `push`");
         };
-        let held = self.expr(item)?;
+        let held = self.moved_into(item)?;
         let held = self.of_known_type(held, element)?;
         let lent = self.option_lent_by(item, &held);
         let held = match &held {

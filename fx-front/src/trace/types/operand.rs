@@ -63,7 +63,8 @@ impl Tracer<'_> {
             Val::Node(id, Ty::Unknown, _) if refers => Ok(HostOp::BorrowTensor.on(Arg::Node(*id))),
             item => self.owned_operand(item, span),
         };
-        of_one_kind(items).iter().map(element).collect()
+        let args = of_one_kind(items).iter().map(element).collect::<Result<_>>()?;
+        Ok(with_one_suffix(args, items))
     }
 
     /// A loop does not move elements out of variables that it finds already there.
@@ -164,7 +165,7 @@ impl Tracer<'_> {
 
     /// The same of the elements of a list.
     pub(in crate::trace) fn exact_elements(&mut self, items: &[Val], span: Span) -> Result<Vec<Arg>> {
-        self.exact_operands(&of_one_kind(items), span)
+        Ok(with_one_suffix(self.exact_operands(&of_one_kind(items), span)?, items))
     }
 
     /// The same of several values.
@@ -245,6 +246,21 @@ pub(in crate::trace) fn typed_literal(arg: &Arg, ty: &Ty) -> Arg {
         (Arg::Float(_), Ty::Rust(name)) if scalar::is_float(name) => HostOp::Literal(name.clone()).on(arg.clone()),
         _ => arg.clone(),
     }
+}
+
+/// The elements of a list of numbers, of which the first that has a type says it of all.
+fn with_one_suffix(mut args: Vec<Arg>, items: &[Val]) -> Vec<Arg> {
+    let is_typed = |item: &Val| matches!(item, Val::Node(_, ty, _) if is_copy(ty) && !is_untyped(ty));
+    let mut is_said = items.iter().any(is_typed);
+    for arg in &mut args {
+        if let Arg::Expr(expr) = &*arg
+            && let (HostOp::Literal(_), [number]) = (&expr.op, expr.args.as_slice())
+            && std::mem::replace(&mut is_said, true)
+        {
+            *arg = number.clone();
+        }
+    }
+    args
 }
 
 /// Whether the type of what a `None` does not hold can be said.

@@ -3,6 +3,7 @@
 use fx_ir::{Arg, HostOp, NodeId, Op, Type, scalar};
 use proc_macro2::Span;
 
+use crate::trace::flow::join_types::settle;
 use crate::trace::types::operand::typed_literal;
 use crate::trace::types::ty::{is_untyped, rounded};
 use crate::trace::{Result, Tracer, Ty, Val, entry::signature::is_vec, unsupported};
@@ -12,6 +13,12 @@ impl Tracer<'_> {
     pub(in crate::trace) fn of_written_type(&mut self, value: Val, ty: &Ty) -> Val {
         if let (Val::List(items), Ty::List(element)) = (&value, ty) {
             return Val::List(items.iter().map(|item| self.of_written_type(item.clone(), element)).collect());
+        }
+        if let (Val::Tuple(parts), Ty::Tuple(types)) = (&value, ty)
+            && parts.len() == types.len()
+        {
+            let typed = parts.iter().zip(types).map(|(part, ty)| self.of_written_type(part.clone(), ty));
+            return Val::Tuple(typed.collect());
         }
         if let (Val::Node(id, Ty::List(held), form), Ty::List(element)) = (&value, ty)
             && settled(&self.index.ir_type(held), &self.index.ir_type(element)).is_some()
@@ -56,6 +63,14 @@ impl Tracer<'_> {
             }
             other => other,
         }
+    }
+
+    /// A list that is written out: one of its numbers says the type of those without a suffix.
+    pub(in crate::trace) fn list_of_one_type(&mut self, items: Vec<Val>) -> Val {
+        let mut types = items.iter().map(Val::ty);
+        let Some(mut element) = types.next() else { return Val::List(items) };
+        types.for_each(|ty| settle(&mut element, &ty));
+        Val::List(items.into_iter().map(|item| self.of_written_type(item, &element)).collect())
     }
 
     /// A float whose type the code has not said so far, and a `None` of which it has not said of what, where its use

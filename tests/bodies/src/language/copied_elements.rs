@@ -129,10 +129,86 @@ impl TakenReferences {
     }
 }
 
+/// Arrays are copied where a `Vec` would move, also those of which code writes to an element.
+#[derive(Debug, Module)]
+pub struct CopiedArrays {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl CopiedArrays {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let mut counts = [1i64; 3];
+        counts[1] = 4;
+        let copy = counts;
+        counts[0] = xs.size()[0];
+        let (mut best, mut tried, mut all) = ([0i64; 2], [1, 2], Vec::new());
+        for step in 0..4 {
+            tried[0] += step;
+            if tried[0] % 2 == 0 {
+                best = tried;
+            }
+            all.push(tried);
+            tried[1] -= 1;
+        }
+        let sum: i64 = all.iter().map(|one| one[0] * one[1]).sum();
+        xs.apply(&self.fc) * (copy[0] + counts[0] * 10) + best[0] * 100 + best[1] + tried[1] + sum
+    }
+}
+
+/// A copy of a struct that is `Copy`.
+#[derive(Clone, Copy)]
+struct Pair {
+    a: i64,
+    b: [i64; 2],
+}
+
+#[derive(Debug, Module)]
+pub struct CopiedStructs {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl CopiedStructs {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let ys = xs.apply(&self.fc);
+        let mut pair = Pair { a: xs.size()[0], b: [2, 3] };
+        let copy = pair;
+        pair.b[0] = 50;
+        pair.a += 1;
+        let pairs = [pair, copy];
+        let mut others = pairs;
+        others[0].a = 100;
+        ys * (copy.a + copy.b[0] * 10) + pair.a * 7 + pair.b[0] + pairs[0].a * 3 + others[0].a
+    }
+}
+
+/// The first number of a list says the type of the others.
+#[derive(Debug, Module)]
+pub struct TypedByTheFirst {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl TypedByTheFirst {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let rows = xs.size()[0] as i32;
+        let single: f64 = [0.1f32, 0.2, 0.3].iter().map(|v| f64::from(*v)).sum();
+        let bytes: i64 = [200u8, 250, 7].iter().map(|v| v.wrapping_add(100) as i64).sum();
+        let pairs: f64 =
+            [(0.1f32, 2u8), (0.2, 255)].iter().map(|(v, k)| f64::from(*v) * f64::from(k.wrapping_add(3))).sum();
+        let mixed: i64 = [rows, 2, 1 << 20].iter().map(|v| v.wrapping_mul(5000) as i64).sum();
+        (xs.apply(&self.fc) + (single - 0.6) * 1e8 + pairs) * bytes + mixed
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{agree, not_interpreted, randn};
+    use crate::check::{agree, not_interpreted, randn, understood};
+
+    understood!(CopiedArrays: 6 of 9);
+    understood!(CopiedStructs: 0 of 2);
 
     not_interpreted!(CopiedReferences: "cannot take the field `number`");
 
@@ -149,6 +225,13 @@ mod tests {
         let make = |p: &nn::Path| CopiedNumbers { fc: linear(p), sizes: vec![1, 3, 2] };
         agree!(|p: &nn::Path| make(p), cases(), |net, xs| net.forward(xs));
         agree!(|p: &nn::Path| CopiedReferences { fc: linear(p) }, cases(), |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn copies() {
+        agree!(|p: &nn::Path| CopiedArrays { fc: linear(p) }, cases(), |net, xs| net.forward(xs));
+        agree!(|p: &nn::Path| CopiedStructs { fc: linear(p) }, cases(), |net, xs| net.forward(xs));
+        agree!(|p: &nn::Path| TypedByTheFirst { fc: linear(p) }, cases(), |net, xs| net.forward(xs));
     }
 
     #[test]
