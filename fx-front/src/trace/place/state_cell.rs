@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use fx_ir::{Host, HostOp, Op};
+use fx_ir::{Graph, Host, HostOp, NodeId, Op};
 use proc_macro2::Span;
 use quote::ToTokens;
 
@@ -26,6 +26,9 @@ impl Tracer<'_> {
     /// The cell of a field of the model.
     pub(in crate::trace) fn cell(&mut self, base: &Val, name: &str, span: Span) -> Result<Place> {
         let Val::Node(id, Ty::Struct(owner), _) = base else { return unsupported(span, "a field of a literal") };
+        if depends_on_input(&self.graph, *id) {
+            return unsupported(span, format!("`{name}`, which is written to, of a part that an input chooses"));
+        }
         let (item, Some(field)) = (&self.index.structs[*owner], self.index.field(*owner, name)) else {
             return unsupported(span, format!("the field `{name}`"));
         };
@@ -94,5 +97,18 @@ impl Tracer<'_> {
         };
         let mut methods = self.index.fns.iter().filter(|function| is_its(function));
         self.index.is_enum(ty) && !methods.any(Function::writes_self)
+    }
+}
+
+/// Whether an input decides which part of the model the value is: a cell is made of a field when the model is frozen.
+fn depends_on_input(graph: &Graph, id: NodeId) -> bool {
+    let node = graph.node(id);
+    let from = |id: NodeId| depends_on_input(graph, id);
+    match (&node.op, graph.scope_of(id)) {
+        (Op::Placeholder, Some(region)) if region == graph.body() => graph.region(region).params.first() != Some(&id),
+        (Op::Placeholder, Some(region)) => {
+            graph.owner_of(region).is_some_and(|owner| graph.node(owner).inputs().any(from))
+        }
+        _ => node.inputs().any(from),
     }
 }
