@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use fx_ir::{Graph, Host, HostOp, NodeId, Op};
+use fx_ir::{Arg, Graph, Host, HostOp, NodeId, Op};
 use proc_macro2::Span;
 use quote::ToTokens;
 
@@ -104,11 +104,13 @@ impl Tracer<'_> {
 fn depends_on_input(graph: &Graph, id: NodeId) -> bool {
     let node = graph.node(id);
     let from = |id: NodeId| depends_on_input(graph, id);
-    match (&node.op, graph.scope_of(id)) {
-        (Op::Placeholder, Some(region)) if region == graph.body() => graph.region(region).params.first() != Some(&id),
-        (Op::Placeholder, Some(region)) => {
-            graph.owner_of(region).is_some_and(|owner| graph.node(owner).inputs().any(from))
-        }
-        _ => node.inputs().any(from),
-    }
+    let (Op::Placeholder, Some(region)) = (&node.op, graph.scope_of(id)) else { return node.inputs().any(from) };
+    let params = &graph.region(region).params;
+    let position = params.iter().position(|&param| param == id).unwrap_or_default();
+    let Some(owner) = graph.owner_of(region).map(|owner| graph.node(owner)) else { return position > 0 };
+    // What a pattern binds is of what is looked at; what a loop carries stands behind that.
+    let carried = if matches!(owner.op, Op::For(_)) { owner.args.len().saturating_sub(1) } else { 0 };
+    let is_carried = position + carried >= params.len() && carried > 0 || owner.op == Op::While;
+    let read = if is_carried { &owner.args[..] } else { &owner.args[..owner.args.len().min(1)] };
+    read.iter().flat_map(Arg::nodes).any(from)
 }
