@@ -1,5 +1,6 @@
 //! What a call means: of a function, a method, a closure, a macro, a submodule.
 
+pub(in crate::trace) mod chosen_call;
 pub(in crate::trace) mod closure_call;
 pub(in crate::trace) mod coercion;
 pub(in crate::trace) mod conversion;

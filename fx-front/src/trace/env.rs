@@ -139,6 +139,13 @@ impl Env {
         self.scopes.iter_mut().flat_map(BTreeMap::values_mut).for_each(|value| within(value, old, new));
     }
 
+    /// Lets every variable stand for what that makes of its value.
+    pub(in crate::trace) fn map(&mut self, make: &mut dyn FnMut(Val) -> Val) {
+        for slot in self.scopes.iter_mut().flat_map(BTreeMap::values_mut) {
+            *slot = make(std::mem::replace(slot, Val::Unit));
+        }
+    }
+
     /// How many variables stand for the node.
     pub(in crate::trace) fn count(&self, value: &Val) -> usize {
         self.scopes.iter().flat_map(BTreeMap::values).filter(|held| held.same(value)).count()

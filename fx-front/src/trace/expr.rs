@@ -178,7 +178,16 @@ impl Tracer<'_> {
             return Ok(known);
         }
         let text = match self.qualified(&path.path) {
-            Err(fault) => return self.private_constant(&path.path).ok_or(fault),
+            Err(fault) => {
+                let known = self.private_constant(&path.path).or_else(|| self.function_as_closure(&path.path));
+                return known.ok_or(fault);
+            }
+            // A function of an instance of a generic type, whose path is none that a call could be written by.
+            Ok(text) if text.starts_with('<') && self.function_of_path(&path_text(&path.path)).is_some() => {
+                return self
+                    .function_as_closure(&path.path)
+                    .map_or_else(|| unsupported(path.span(), format!("the function `{text}`")), Ok);
+            }
             Ok(text) => text,
         };
         if matches!(path_text(&path.path).as_str(), "None" | "Option::None") {

@@ -5,6 +5,7 @@ pub(in crate::trace) mod block;
 pub(in crate::trace) mod branch;
 pub(in crate::trace) mod carried_types;
 pub(in crate::trace) mod chain_value;
+pub(in crate::trace) mod chosen;
 pub(in crate::trace) mod condition_chain;
 pub(in crate::trace) mod enum_value;
 pub(in crate::trace) mod iterable;

@@ -27,6 +27,8 @@ pub(in crate::trace) enum Val {
     Some(Box<Val>),
     /// A closure that has not been called yet.
     Closure(Rc<syn::ExprClosure>, Rc<ClosureEnv>),
+    /// One of several values that no variable of generated code holds, as a condition decides.
+    Chosen(Rc<Chosen>),
     /// An iterator that a variable holds, and how many elements were taken from it.
     Iter(Rc<IteratorValue>, Box<Val>),
     /// A struct of the crate whose fields may be written to one by one.
@@ -39,6 +41,15 @@ pub(in crate::trace) enum Val {
     Unit,
     /// No value: the code before it returns or panics.
     Never,
+}
+
+/// What branches choose.
+#[derive(Debug)]
+pub(in crate::trace) struct Chosen {
+    /// The `if` or the `match`.
+    pub(in crate::trace) of: NodeId,
+    /// What each arm chooses, by nodes of its own region too; nothing where the arm does not come to its end.
+    pub(in crate::trace) arms: Vec<Option<Val>>,
 }
 
 /// The struct that a value with fields is.
@@ -150,7 +161,7 @@ impl Val {
             Val::Some(inner) => Ty::Option(Box::new(inner.ty())),
             Val::Fields(shape, _) => Ty::Struct(shape.owner),
             Val::Place(place) => place.ty.clone(),
-            Val::Closure(..) | Val::Iter(..) | Val::MutRef(..) | Val::Never => Ty::Unknown,
+            Val::Closure(..) | Val::Chosen(_) | Val::Iter(..) | Val::MutRef(..) | Val::Never => Ty::Unknown,
             Val::Unit => Ty::Tuple(Vec::new()),
         }
     }
@@ -184,6 +195,7 @@ impl Val {
             Val::Some(inner) => inner.arg(),
             Val::Tuple(_)
             | Val::Closure(..)
+            | Val::Chosen(_)
             | Val::Iter(..)
             | Val::Fields(..)
             | Val::MutRef(..)
@@ -290,6 +302,7 @@ impl Val {
                 a.owner == b.owner && parts.iter().zip(others).all(|(a, b)| a.same(b))
             }
             (Val::Closure(_, a), Val::Closure(_, b)) => Rc::ptr_eq(a, b),
+            (Val::Chosen(a), Val::Chosen(b)) => Rc::ptr_eq(a, b),
             (Val::Place(a), Val::Place(b)) => a.same(b),
             (Val::Unit, Val::Unit) | (Val::Never, Val::Never) => true,
             _ => false,
@@ -305,7 +318,7 @@ impl Val {
             }
             Val::Iter(_, inner) | Val::MutRef(_, inner) => inner.leaves(),
             Val::Unit => Some(Vec::new()),
-            Val::Closure(..) | Val::Place(_) | Val::Never => None,
+            Val::Closure(..) | Val::Chosen(_) | Val::Place(_) | Val::Never => None,
             Val::List(_) if self.arg().is_none() => None,
             other => Some(vec![other.clone()]),
         }

@@ -89,6 +89,16 @@ impl ValueFacts {
         }
     }
 
+    /// What is known of a part of the model, or of a function, is known of a copy of its node.
+    pub(in crate::trace) fn copy(&mut self, id: NodeId, copy: NodeId) {
+        if let Some(path) = self.paths.get(&id).cloned() {
+            self.set_path(copy, path);
+        }
+        if let Some(path) = self.named.get(&id).cloned() {
+            self.set_named(copy, path);
+        }
+    }
+
     pub(in crate::trace) fn set_path(&mut self, id: NodeId, path: String) {
         let before = self.paths.insert(id, path);
         self.journal.push(Before::Path(id, before));

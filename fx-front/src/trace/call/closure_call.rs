@@ -81,6 +81,15 @@ impl Tracer<'_> {
         self.writes(&closure.body).into_iter().filter(|name| !own.contains(name)).collect()
     }
 
+    /// Whether the closure writes to no variable outside of it, and reads none that is a place.
+    pub(in crate::trace) fn writes_nothing(&self, closure: &syn::ExprClosure, home: &ClosureEnv) -> bool {
+        let mut mentioned = BTreeSet::new();
+        names(closure.body.to_token_stream(), &mut mentioned);
+        let is_place = |value: &Val| matches!(value, Val::MutRef(..) | Val::Place(_) | Val::Iter(..));
+        self.written_outside(closure).is_empty()
+            && !mentioned.iter().any(|name| home.env.read(name).is_some_and(is_place))
+    }
+
     /// Whether a scope that was opened since has a variable of the name of one that the closure writes to.
     fn writes_to_hidden(&self, closure: &syn::ExprClosure, home: &ClosureEnv) -> bool {
         self.written_outside(closure).iter().any(|name| self.env.declares_above(home.env.depth(), name))
@@ -109,7 +118,7 @@ impl Tracer<'_> {
     pub(in crate::trace) fn is_callable(&self, name: &syn::Ident) -> bool {
         let name = name.to_string();
         match self.env.read(&name) {
-            Some(value) => matches!(value, Val::Closure(..)),
+            Some(value) => matches!(value, Val::Closure(..) | Val::Chosen(_)),
             None => matches!(self.index.resolve(self.module(), &name), Resolved::Item(_, _, Name::Fn(_))),
         }
     }

@@ -58,6 +58,7 @@ impl Tracer<'_> {
                 let args = call.args.iter().map(|arg| self.expr(arg)).collect::<Result<Vec<Val>>>()?;
                 self.call_closure_of(&closure, &home, args)
             }
+            Val::Chosen(chosen) => self.call_chosen(&chosen, call, OnError::Return),
             value => self.call_function(&value, call, OnError::Return),
         }
     }

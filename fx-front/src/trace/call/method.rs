@@ -40,6 +40,9 @@ impl Tracer<'_> {
         let is_unwrapped = matches!(name.as_str(), "unwrap" | "expect");
         let of_receiver = if is_unwrapped { OnError::Propagate } else { OnError::Return };
         let receiver = self.expr(Asked { on_error: of_receiver, ..base(&call.receiver) })?.behind();
+        if let Some(value) = self.method_of_callable(&receiver, call, errors)? {
+            return Ok(value);
+        }
         if let (Val::Place(_), false) = (&receiver, matches!(peeled(&call.receiver), Expr::Path(_))) {
             return self.on_value(receiver, call, errors);
         }
@@ -66,12 +69,6 @@ impl Tracer<'_> {
             Ty::Struct(_) => return self.struct_method(receiver, call, errors),
             ty @ Ty::Rust(_) if self.has_method(&ty, &name) || self.is_module_of_crate(&ty, &name) => {
                 return self.struct_method(receiver, call, errors);
-            }
-            Ty::Rust(_)
-                if matches!(name.as_str(), "forward" | "forward_t") && self.held_closure(&receiver).is_some() =>
-            {
-                let args = self.all(&call.args)?;
-                return self.forward(&receiver, args, call.span());
             }
             _ => {}
         }

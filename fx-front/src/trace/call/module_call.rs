@@ -30,6 +30,9 @@ impl Tracer<'_> {
             }
             _ => match module {
                 Val::Closure(closure, home) => self.call_closure_of(closure, home, args),
+                Val::Chosen(chosen) => {
+                    self.with_chosen(chosen, span, &mut |tracer, module| tracer.forward(&module, args.clone(), span))
+                }
                 _ => unsupported(span, "a module whose type is not known"),
             },
         }

@@ -47,7 +47,7 @@ impl Tracer<'_> {
     /// borrowed is written to where it lies.
     fn may_be_copied(&self, value: &Val, name: &str) -> bool {
         match value {
-            Val::MutRef(..) | Val::Place(_) | Val::Closure(..) | Val::Never => false,
+            Val::MutRef(..) | Val::Place(_) | Val::Closure(..) | Val::Chosen(_) | Val::Never => false,
             value => is_copy(&value.ty()) || value.ty() != Ty::Tensor && !self.is_vec_variable(name),
         }
     }

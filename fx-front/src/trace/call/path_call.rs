@@ -36,6 +36,9 @@ impl Tracer<'_> {
             let args = args.iter().map(|arg| self.expr(arg)).collect::<Result<Vec<Val>>>()?;
             return self.call_closure_of(&closure, &home, args);
         }
+        if let Some(Val::Chosen(chosen)) = self.env.read(&text).cloned() {
+            return self.call_chosen(&chosen, call, errors);
+        }
         if let Some(function) = self.env.read(&text).cloned() {
             return self.call_function(&function, call, errors);
         }
@@ -258,6 +261,9 @@ impl Tracer<'_> {
 
     /// A call of a function of another crate: one of those that only compute, on plain numbers.
     fn foreign_call(&mut self, path: &syn::Path, call: &syn::ExprCall) -> Result<Val> {
+        if let Some(function) = self.behind_box(path, call) {
+            return Ok(function);
+        }
         let head = self.qualified(path)?;
         let bare = head.trim_start_matches("::");
         // The primitive types' own functions: `::core::f64::sqrt` is `f64::sqrt`.

@@ -62,6 +62,10 @@ impl Tracer<'_> {
     /// Ends the branches of `owner` with what each hands over, and makes those one value; variables that some branch
     /// wrote to become what the taken branch wrote.
     pub(in crate::trace) fn join_branches(&mut self, owner: NodeId, branches: &[Branch], span: Span) -> Result<Val> {
+        if let Some(chosen) = self.chosen_value(owner, branches) {
+            self.join_branches(owner, &without_values(branches), span)?;
+            return Ok(Val::Chosen(Rc::new(chosen)));
+        }
         let before = self.env.clone();
         let (branches, options) = self.known_options(owner, branches, &before)?;
         let branches = &self.flatten_branches(&branches, &before, span);
@@ -277,6 +281,13 @@ impl Branch {
     pub(in crate::trace) fn value(&self) -> &Val {
         &self.value
     }
+}
+
+/// The branches without what they end in, but for those that do not come to their end.
+fn without_values(branches: &[Branch]) -> Vec<Branch> {
+    let ends = |branch: &Branch| !matches!(branch.value, Val::Never);
+    let value = |branch: &Branch| if ends(branch) { Val::Unit } else { Val::Never };
+    branches.iter().map(|branch| Branch { value: value(branch), ..branch.clone() }).collect()
 }
 
 /// Which of the leaves that branches hand over is the same literal in all of them: it is known behind them too.

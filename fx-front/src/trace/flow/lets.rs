@@ -135,6 +135,10 @@ impl Tracer<'_> {
                 return unsupported(init.span(), "a variable that holds a function or none");
             }
             None if by_variable || makes_result(init) => {
+                if let Some(callable) = self.callable(init) {
+                    self.expects_vec = outer;
+                    return Ok(callable);
+                }
                 let reason = "a value whose type only its variable says".to_owned();
                 let cast = as_object(&local.pat, init);
                 self.opaque_expr(cast.as_ref().unwrap_or(init), Unsupported { span: init.span(), reason })
@@ -142,6 +146,24 @@ impl Tracer<'_> {
             None => self.initial(init),
         };
         self.expects_vec = outer;
+        value
+    }
+
+    /// The value of a variable that can be nothing but called, or holds such: its type need not be told.
+    fn callable(&mut self, init: &syn::Expr) -> Option<Val> {
+        fn holds(value: &Val) -> bool {
+            match value {
+                Val::Closure(..) | Val::Chosen(_) => true,
+                Val::Tuple(parts) | Val::List(parts) => parts.iter().any(holds),
+                _ => false,
+            }
+        }
+        let (mark, expected) = (self.checkpoint(), self.expects.next.clone());
+        let value = self.initial(init).ok().filter(holds);
+        if value.is_none() {
+            self.rollback(mark);
+            self.expects.next = expected;
+        }
         value
     }
 

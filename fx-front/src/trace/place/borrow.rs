@@ -79,7 +79,7 @@ impl Tracer<'_> {
             Some(value) => value.clone().behind(),
             None => self.expr(target)?,
         };
-        if matches!(value, Val::Never | Val::Closure(..) | Val::Unit) {
+        if matches!(value, Val::Never | Val::Closure(..) | Val::Chosen(_) | Val::Unit) {
             return Ok(None);
         }
         Ok(Some(Val::MutRef(Rc::new(place), Box::new(value))))

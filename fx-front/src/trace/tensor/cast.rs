@@ -4,6 +4,7 @@ use fx_ir::{Arg, HostOp};
 use quote::{ToTokens, format_ident};
 use syn::{parse_quote_spanned, spanned::Spanned};
 
+use crate::syntax::written_types::type_args;
 use crate::trace::types::ty::{is_untyped, rounded};
 use crate::trace::{Result, Tracer, Ty, Val, tensor::operator, unsupported};
 
@@ -27,6 +28,7 @@ impl Tracer<'_> {
             (value, "Tensor") if value.is_tensor() => Ok(value),
             // A function is the same behind a pointer.
             (value @ (Val::Lit(Arg::Path(_), _) | Val::Closure(..)), _) if self.is_function_type(&cast.ty) => Ok(value),
+            (value @ (Val::Closure(..) | Val::Chosen(_)), _) if is_object(&cast.ty) => Ok(value),
             // `&[] as &[i64]`, which says of what an empty list is.
             (value @ Val::List(_), _) if matches!(&*cast.ty, syn::Type::Reference(_) | syn::Type::Array(_)) => {
                 let ty = self.index.ty(self.module(), self.function().owner.as_ref(), &cast.ty);
@@ -56,5 +58,14 @@ impl Tracer<'_> {
         });
         let arms = arms.collect::<Option<Vec<syn::Arm>>>()?;
         Some(parse_quote_spanned!(span=> match #subject { #(#arms)* }))
+    }
+}
+
+/// Whether the type is one of trait objects, behind a reference or in a box.
+fn is_object(ty: &syn::Type) -> bool {
+    match ty {
+        syn::Type::Reference(reference) => matches!(*reference.elem, syn::Type::TraitObject(_)),
+        syn::Type::Path(path) => type_args(&path.path).any(|ty| matches!(ty, syn::Type::TraitObject(_))),
+        _ => false,
     }
 }

@@ -25,7 +25,7 @@ impl Tracer<'_> {
             Val::Some(inner) => Ok(HostOp::Some.on(self.owned_operand(inner, span)?)),
             Val::Unit => Ok(HostOp::Unit.of([])),
             Val::Fields(..) => self.struct_operand(value, span),
-            Val::Closure(..) | Val::Iter(..) | Val::MutRef(..) | Val::Place(_) | Val::Never => {
+            Val::Closure(..) | Val::Chosen(_) | Val::Iter(..) | Val::MutRef(..) | Val::Place(_) | Val::Never => {
                 unsupported(span, "a value that cannot be written down")
             }
         }

@@ -14,6 +14,7 @@ pub mod branches;
 pub mod capitals;
 pub mod cast_functions;
 pub mod checks;
+pub mod chosen_functions;
 pub mod chosen_references;
 pub mod closures;
 pub mod conditions;

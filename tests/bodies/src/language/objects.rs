@@ -93,8 +93,7 @@ mod tests {
     use super::*;
     use crate::check::*;
 
-    understood!(Functions: 0 of 17);
-    understood!(NamedFunctions: 1 of 15);
+    understood!(NamedFunctions: 5 of 8);
     understood!(SameNames: 8 of 17);
     understood!(Recursive: 0 of 4);
 

@@ -562,7 +562,6 @@ mod tests {
     understood!(HandedOn: 4 of 8);
     understood!(Fallible: 0 of 16);
     understood!(EitherOf: 0 of 12);
-    understood!(Closures: 2 of 7);
     understood!(Summed: 1 of 4);
     understood!(Object: 1 of 6);
     understood!(OwnIterator: 0 of 3);
