@@ -13,7 +13,7 @@ use syn::spanned::Spanned;
 use crate::builder::OwnClosure;
 use crate::index::{Name, Resolved};
 use crate::syntax::{bound_names, names_of};
-use crate::trace::desugar::closure_form::is_plain_closure;
+use crate::trace::desugar::closure_form::{is_plain_closure, plain};
 use crate::trace::std_model::method_type::is_text;
 use crate::trace::{
     Env, Frame, OnError, Result, Tracer, Ty, Val, entry::signature::holds_reference, unsupported, value::ClosureEnv,
@@ -55,13 +55,26 @@ impl Tracer<'_> {
         }
         self.enter(home.env.clone());
         let frames = std::mem::replace(&mut self.frames, home.frames.clone());
-        let value = self.call_closure(closure, args);
+        let called = self.closure_body(closure, args);
         self.frames = frames;
         let after = self.leave_env();
         if !after.changed_since(&home.env).is_empty() {
             return unsupported(closure.span(), "a closure that writes to its surroundings");
         }
-        value
+        let (value, left) = called?;
+        self.give_back(left, closure.span()).map(|()| value)
+    }
+
+    /// The arguments of a call of a closure, which may write to what is borrowed to it.
+    pub(in crate::trace) fn closure_args<'e>(
+        &mut self,
+        args: impl IntoIterator<Item = &'e syn::Expr>,
+    ) -> Result<Vec<Val>> {
+        let arg = |arg: &'e syn::Expr| match self.mut_ref_to_local(arg)? {
+            Some(place) => Ok(place),
+            None => self.expr(arg),
+        };
+        args.into_iter().map(arg).collect()
     }
 
     /// Calls a closure that a constructor adds to a chain, or puts into a field: its names mean what they mean there.
@@ -137,13 +150,23 @@ impl Tracer<'_> {
 
     /// Calls a closure that the user wrote in place.
     pub(in crate::trace) fn call_closure(&mut self, closure: &syn::ExprClosure, args: Vec<Val>) -> Result<Val> {
+        let (value, left) = self.closure_body(closure, args)?;
+        self.give_back(left, closure.span()).map(|()| value)
+    }
+
+    /// What the closure yields, and what it leaves in what was borrowed to it.
+    fn closure_body(&mut self, closure: &syn::ExprClosure, args: Vec<Val>) -> Result<(Val, Vec<Val>)> {
         if closure.inputs.len() != args.len() {
             return unsupported(closure.span(), "a closure called with another number of arguments");
         }
         self.env.open();
         let mut value = Ok(Val::Unit);
+        let mut lent = Vec::new();
         for (pat, arg) in closure.inputs.iter().zip(args) {
-            value = value.and_then(|_| self.bind(pat, arg).map(|()| Val::Unit));
+            if let (Val::MutRef(..), syn::Pat::Ident(name)) = (&arg, plain(pat)) {
+                lent.push(name.ident.to_string());
+            }
+            value = value.and_then(|_| self.bind_argument(pat, arg).map(|()| Val::Unit));
         }
         self.closures += 1;
         let value = value.and_then(|_| match &*closure.body {
@@ -151,15 +174,31 @@ impl Tracer<'_> {
             body => self.expr(body),
         });
         self.closures -= 1;
+        let left = lent.iter().filter_map(|name| self.env.read(name).cloned()).collect();
         self.env.close();
-        let syn::ReturnType::Type(_, written) = &closure.output else { return value };
         let value = value?;
+        let syn::ReturnType::Type(_, written) = &closure.output else { return Ok((value, left)) };
         let ty = self.index.ty(self.module(), self.function().owner.as_ref(), written);
         if value.ty() != Ty::Unknown || matches!(ty, Ty::Result(_)) {
-            return Ok(value);
+            return Ok((value, left));
         }
         self.annotate_output(&value, &closure.output)?;
-        Ok(value.with_ty(ty))
+        Ok((value.with_ty(ty), left))
+    }
+
+    /// A parameter of a closure, with what it is called with.
+    fn bind_argument(&mut self, pat: &syn::Pat, arg: Val) -> Result<()> {
+        match (pat, arg) {
+            (syn::Pat::Type(typed), Val::MutRef(place, inner)) => self.declare_lent(typed, place, *inner),
+            (syn::Pat::Ident(name), lent @ Val::MutRef(..)) if name.by_ref.is_none() && name.subpat.is_none() => {
+                self.env.declare(&name.ident.to_string(), lent);
+                Ok(())
+            }
+            (syn::Pat::Type(typed), Val::Place(place)) => {
+                self.bind(&typed.pat, Val::Place(Rc::new(place.handed_as(&typed.ty))))
+            }
+            (pat, arg) => self.bind(pat, arg),
+        }
     }
 
     /// Code that is kept as opaque code and that a function hands over is of the type that the function says.

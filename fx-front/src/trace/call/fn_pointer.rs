@@ -55,7 +55,7 @@ impl Tracer<'_> {
         }
         match self.expr(&call.func)? {
             Val::Closure(closure, home) => {
-                let args = call.args.iter().map(|arg| self.expr(arg)).collect::<Result<Vec<Val>>>()?;
+                let args = self.closure_args(&call.args)?;
                 self.call_closure_of(&closure, &home, args)
             }
             Val::Chosen(chosen) => self.call_chosen(&chosen, call, OnError::Return),

@@ -119,7 +119,12 @@ impl Tracer<'_> {
     }
 
     /// A parameter that is borrowed a place of the caller's: what is written to it is given back.
-    fn declare_lent(&mut self, param: &syn::PatType, place: Rc<LocalPlace>, value: Val) -> Result<()> {
+    pub(in crate::trace) fn declare_lent(
+        &mut self,
+        param: &syn::PatType,
+        place: Rc<LocalPlace>,
+        value: Val,
+    ) -> Result<()> {
         let syn::Pat::Ident(ident) = &*param.pat else {
             return unsupported(param.pat.span(), "a parameter of type `&mut`");
         };

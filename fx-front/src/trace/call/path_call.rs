@@ -33,7 +33,7 @@ impl Tracer<'_> {
             _ => {}
         }
         if let Some(Val::Closure(closure, home)) = self.env.read(&text).cloned() {
-            let args = args.iter().map(|arg| self.expr(arg)).collect::<Result<Vec<Val>>>()?;
+            let args = self.closure_args(&call.args)?;
             return self.call_closure_of(&closure, &home, args);
         }
         if let Some(Val::Chosen(chosen)) = self.env.read(&text).cloned() {

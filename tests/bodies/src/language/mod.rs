@@ -10,6 +10,7 @@ pub mod body_items;
 pub mod borrowed_by_opaque_code;
 pub mod borrowed_parts;
 pub mod borrowed_values;
+pub mod borrowing_closures;
 pub mod branches;
 pub mod capitals;
 pub mod cast_functions;
