@@ -6,6 +6,7 @@ pub(in crate::trace) mod dropped;
 pub(in crate::trace) mod element_kinds;
 pub(in crate::trace) mod expectation;
 pub(in crate::trace) mod infer;
+pub(in crate::trace) mod into_option;
 pub(in crate::trace) mod item_path;
 pub(in crate::trace) mod label;
 pub(in crate::trace) mod module_stack;

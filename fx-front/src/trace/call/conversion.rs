@@ -18,6 +18,13 @@ impl Tracer<'_> {
         if call.method != "into" || !call.args.is_empty() {
             return Ok(None);
         }
+        let asks_other = expected.is_some_and(|expected| match self.expected_ty(expected) {
+            Ty::Option(held) => matches!(*held, Ty::Option(_)),
+            ty => ty != Ty::Unknown,
+        });
+        if matches!(value.ty(), Ty::Option(_)) && !asks_other && self.is_made_option(&call.receiver) {
+            return Ok(Some(value.clone()));
+        }
         if value.ty() == Ty::Tensor && self.expects_tensor_option(expected) {
             return Ok(Some(Val::Some(Box::new(value.clone()))));
         }

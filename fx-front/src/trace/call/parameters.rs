@@ -11,6 +11,7 @@ use crate::index::Function;
 use crate::syntax::written_types::{type_args, typed_params};
 use crate::trace::types::{
     expectation::Expectation,
+    into_option::option_made,
     ty::{is_settled_within, is_untyped},
 };
 use crate::trace::{
@@ -62,8 +63,11 @@ impl Tracer<'_> {
                 self.declare_mut(param, value)?;
                 continue;
             }
-            let ty = self.index.ty(&callee.module, callee.owner.as_ref(), &param.ty);
-            let is_tensor = ty == Ty::Tensor && matches!(&*param.ty, syn::Type::Reference(_));
+            let option = option_made(&callee.sig, &param.ty);
+            let written = option.unwrap_or(&param.ty);
+            let ty = self.index.ty(&callee.module, callee.owner.as_ref(), written);
+            let value = if option.is_some() { self.made_option(value, &ty) } else { value };
+            let is_tensor = ty == Ty::Tensor && matches!(written, syn::Type::Reference(_));
             let value = if is_tensor { self.as_tensor(value, span)? } else { value };
             let value = match value {
                 Val::Node(id, Ty::Unknown, form) => {
@@ -81,7 +85,7 @@ impl Tracer<'_> {
                 }
                 other => self.of_written_type(other, &ty),
             };
-            let form = self.form_of(&value, &param.ty);
+            let form = self.form_of(&value, written);
             // A parameter is a new name of the argument; the argument keeps its own.
             match &*param.pat {
                 syn::Pat::Ident(ident) => {

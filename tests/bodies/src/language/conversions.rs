@@ -191,6 +191,45 @@ impl OwnFrom {
     }
 }
 
+/// A part that takes a context or none, and a scale or none.
+#[derive(Debug, Module)]
+pub struct Attended {
+    layer: nn::Linear,
+}
+
+impl Attended {
+    fn run<'a, C>(&self, xs: &Tensor, context: C, scale: impl Into<Option<f64>>) -> Tensor
+    where
+        C: Into<Option<&'a Tensor>>,
+    {
+        let context = context.into();
+        let ys = if let Some(context) = context { xs.apply(&self.layer) + context } else { xs.relu() };
+        let scale: Option<f64> = scale.into();
+        ys * scale.unwrap_or(0.5)
+    }
+
+    fn scaled<'a>(&self, xs: &Tensor, context: impl Into<Option<&'a Tensor>>) -> Tensor {
+        self.run(xs, context, 3.)
+    }
+}
+
+/// Values, options and nothing, handed over where an option is made of them.
+#[derive(Debug, Module)]
+pub struct IntoOptions {
+    part: Attended,
+}
+
+#[traceable]
+impl IntoOptions {
+    pub fn forward(&self, xs: &Tensor, mask: Option<&Tensor>) -> Tensor {
+        let ys = self.part.run(xs, None, 2.0);
+        let ys = self.part.run(&ys, mask, None);
+        let kept = Some(xs.sin());
+        let ys = self.part.run(&ys, kept.as_ref(), xs.size()[0] as f64);
+        self.part.scaled(&ys, &xs.cos()) + self.part.scaled(&ys, None)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -241,5 +280,13 @@ mod tests {
     fn literals_as_tensors() {
         let make = |p: &Path| OfLiterals { layer: nn::linear(p / "l", 4, 4, Default::default()) };
         agree!(make, [randn(&[3, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn into_options() {
+        let make =
+            |p: &Path| IntoOptions { part: Attended { layer: nn::linear(p / "l", 4, 4, nn::LinearConfig::default()) } };
+        let cases = [(randn(&[2, 4]), None), (randn(&[2, 4]), Some(randn(&[2, 4])))];
+        agree!(make, cases, |net, (xs, given)| net.forward(xs, given.as_ref()));
     }
 }
