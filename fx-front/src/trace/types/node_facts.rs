@@ -30,11 +30,7 @@ impl Tracer<'_> {
 
     /// Whether it is a parameter of the entry that is an option of a shared reference: each use of it is a copy of the very type.
     pub(in crate::trace) fn is_option_of_reference(&self, id: NodeId) -> bool {
-        let Some(syn::Type::Path(path)) = self.entry_type(id) else { return false };
-        let is_option = path.path.segments.last().is_some_and(|last| last.ident == "Option");
-        let is_shared =
-            |ty: &syn::Type| matches!(ty, syn::Type::Reference(reference) if reference.mutability.is_none());
-        is_option && type_args(&path.path).next().is_some_and(is_shared)
+        self.entry_type(id).is_some_and(|ty| is_option_of_reference(&ty))
     }
 
     /// Whether it is a variable of the generated code's that code may write to, and that no other value stands for.
@@ -283,4 +279,12 @@ fn yields_vec(op: &HostOp) -> bool {
 fn is_bound_by_pattern(graph: &Graph, id: NodeId) -> bool {
     let owner = graph.parent(id);
     owner.is_some_and(|owner| matches!(graph.node(owner).op, Op::Match(_)))
+}
+
+/// Whether the type is that of an option of a shared reference.
+pub(in crate::trace) fn is_option_of_reference(ty: &syn::Type) -> bool {
+    let syn::Type::Path(path) = ty else { return false };
+    let is_option = path.path.segments.last().is_some_and(|last| last.ident == "Option");
+    let is_shared = |ty: &syn::Type| matches!(ty, syn::Type::Reference(reference) if reference.mutability.is_none());
+    is_option && type_args(&path.path).next().is_some_and(is_shared)
 }

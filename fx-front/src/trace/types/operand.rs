@@ -5,6 +5,7 @@ use proc_macro2::Span;
 use syn::spanned::Spanned;
 
 use crate::index::is_within;
+use crate::trace::types::node_facts::is_option_of_reference;
 use crate::trace::types::ty::{
     GRU_STATE, LSTM_STATE, NUMBER, TENSOR_REFERENCE, is_copy, is_settled_within, is_state, is_untyped,
 };
@@ -234,6 +235,11 @@ impl Tracer<'_> {
     pub(in crate::trace) fn operand_of_type(&mut self, value: &Val, ty: Option<&syn::Type>, span: Span) -> Result<Arg> {
         match value {
             Val::Node(id, Ty::Tensor, RefKind::Value) if ty.is_some_and(|ty| !owns(ty)) => Ok(HostOp::Ref.on(*id)),
+            Val::Node(id, Ty::Option(held), _)
+                if **held == Ty::Tensor && ty.is_some_and(is_option_of_reference) && self.is_own_option(value) =>
+            {
+                Ok(HostOp::BorrowOption.on(*id))
+            }
             _ => self.exact_operand(value, span),
         }
     }

@@ -139,6 +139,47 @@ impl Remembering {
     }
 }
 
+/// What the layers of a pass share.
+#[derive(Clone, Copy)]
+struct Shared<'s> {
+    padding: Option<&'s Tensor>,
+    position: &'s Tensor,
+}
+
+fn counted(shared: Shared<'_>) -> Tensor {
+    let last = shared.position.size().into_iter().rposition(|size| size == 4).map_or(1, |at| at as i64);
+    shared.padding.map_or_else(|| shared.position * last, |padding| padding * last)
+}
+
+/// A struct of references, one of them to an option of the forward's own, which closures, methods and opaque code read.
+#[derive(Debug, Module)]
+pub struct Padded {
+    fc: nn::Linear,
+}
+
+impl Padded {
+    fn attend(&self, xs: &Tensor, Shared { padding, position }: Shared<'_>) -> Tensor {
+        let ys = xs.apply(&self.fc) + position;
+        if let Some(padding) = padding { ys.masked_fill(padding, 0.) } else { ys }
+    }
+}
+
+#[traceable]
+impl Padded {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let padding = (xs.size()[0] > 2).then(|| xs.gt(0.));
+        let position = xs.sin();
+        let shared = Shared { padding: padding.as_ref(), position: &position };
+        let again = |xs: Tensor, Shared { padding, position }: Shared<'_>| {
+            let ys = xs * position;
+            padding.map_or_else(|| ys.tanh(), |padding| &ys + padding)
+        };
+        let ys = self.attend(xs, shared);
+        let ys = (0..2).fold(ys, |ys, _| again(ys, shared));
+        counted(Shared { position: &ys, ..shared }) + counted(Shared { padding: None, ..shared })
+    }
+}
+
 /// Opaque code whose value holds references: a map of them, the smallest of two, a list in order.
 #[derive(Debug, Module)]
 pub struct HeldByCode {
@@ -244,6 +285,7 @@ mod tests {
     use super::*;
     use crate::check::{agree, randn, understood};
 
+    understood!(Padded: 9 of 20);
     understood!(HeldByCode: 4 of 17);
     understood!(Watched: 2 of 4);
     understood!(Timed: 0 of 10);
@@ -280,6 +322,11 @@ mod tests {
         agree!(make, cases, |net, (xs, position)| net.forward(xs, position.as_ref(), None));
         let size: &[i64] = &[-1, 4];
         agree!(make, cases, |net, (xs, position)| net.forward(xs, position.as_ref(), Some(size)));
+    }
+
+    #[test]
+    fn structs_of_own_options() {
+        agree!(|p: &nn::Path| Padded { fc: linear(p) }, [randn(&[2, 4]), randn(&[3, 4])], |net, xs| net.forward(xs));
     }
 
     #[test]
