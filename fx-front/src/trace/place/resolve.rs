@@ -157,7 +157,8 @@ impl Tracer<'_> {
                     };
                 }
             },
-            other => (other, false),
+            // What a variable borrows, a pattern binds by reference.
+            other => (other, matches!(other, Expr::Path(_)) && self.handed_reference(other).is_some()),
         };
         let mark = self.checkpoint();
         if let Some(place) = self.place(inner, false)?

@@ -9,6 +9,7 @@ pub mod interior;
 pub mod kept;
 pub mod lent;
 pub mod lent_slots;
+pub mod matched_options;
 pub mod optional;
 pub mod own_types;
 pub mod owned_values;
