@@ -59,6 +59,9 @@ impl Tracer<'_> {
                     Val::Node(id, Ty::List(_), RefKind::Value) if self.is_vec(*id) || self.is_lent(*id) => {
                         listed.vec.get_or_insert(Elements::Same);
                     }
+                    Val::Node(id, Ty::List(_), RefKind::Value) if self.is_vec_field(*id) => {
+                        listed.vec.get_or_insert(Elements::Same);
+                    }
                     Val::Node(id, Ty::List(_), _) if self.is_vec(*id) => {}
                     Val::Node(_, Ty::List(_), RefKind::Value) if self.is_spilled(leaf) => {}
                     _ => listed.is_other = true,
@@ -121,6 +124,13 @@ impl Tracer<'_> {
             }
         }
         for (leaf, listed) in leaves.iter_mut().zip(vecs).filter(|(_, listed)| listed.is_written && !listed.is_other) {
+            // What a field holds stays there.
+            if let Val::Node(id, ..) = leaf
+                && self.is_vec_field(*id)
+                && let Some(own) = self.own_copy(leaf, span)
+            {
+                *leaf = own;
+            }
             let Val::List(items) = &*leaf else { continue };
             if let Ok(items) = self.exact_elements(items, span) {
                 let (op, args) = application(self.vec_of(items, &listed.element));

@@ -132,8 +132,8 @@ impl Tracer<'_> {
             let is_vec = |end: NodeId| {
                 let args = &self.graph.node(end).args;
                 let diverges = |arg: &Arg| arg.node().is_some_and(|id| self.is_never(id));
-                args.first().is_some_and(diverges)
-                    || args.get(at).and_then(Arg::node).is_some_and(|one| self.is_vec(one))
+                let is_one = |id: NodeId| self.is_vec(id) || self.is_vec_field(id);
+                args.first().is_some_and(diverges) || args.get(at).and_then(Arg::node).is_some_and(is_one)
             };
             ends.peek().is_some() && ends.all(is_vec)
         };

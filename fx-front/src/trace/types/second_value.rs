@@ -3,23 +3,30 @@
 use fx_ir::{Arg, Effect, HostOp, NodeId, Op};
 use proc_macro2::Span;
 
-use crate::index::is_within;
+use crate::index::{Field, is_within};
 use crate::trace::types::ty::{GRU_STATE, LSTM_STATE, is_copy, is_state};
-use crate::trace::{RefKind, Tracer, Ty, Val, application};
+use crate::trace::{RefKind, Tracer, Ty, Val, application, entry::signature::is_vec};
 
 impl Tracer<'_> {
     /// Whether it is a field of a struct of the crate that the forward has made, of values of its own in `Vec`s and
     /// options.
     pub(in crate::trace) fn is_made_field(&self, id: NodeId) -> bool {
+        self.made_field(id).is_some()
+    }
+
+    /// Whether it is such a field that is a `Vec`.
+    pub(in crate::trace) fn is_vec_field(&self, id: NodeId) -> bool {
+        self.made_field(id).is_some_and(|field| is_vec(&field.ty))
+    }
+
+    fn made_field(&self, id: NodeId) -> Option<&Field> {
         let node = self.graph.node(id);
-        let Op::GetAttr(name) = &node.op else { return false };
-        let Some(base) = node.input(0).filter(|base| !self.facts.paths.contains_key(base)) else { return false };
-        let fx_ir::Type::Module(owner) = &self.graph.node(base).ty else { return false };
-        let owner = self.index.struct_at(owner);
-        let Some((owner, field)) = owner.and_then(|owner| Some((owner, self.index.field(owner, name)?))) else {
-            return false;
-        };
-        self.is_copied(&self.index.structs[owner].module, &field.ty)
+        let Op::GetAttr(name) = &node.op else { return None };
+        let base = node.input(0).filter(|base| !self.facts.paths.contains_key(base))?;
+        let fx_ir::Type::Module(owner) = &self.graph.node(base).ty else { return None };
+        let owner = self.index.struct_at(owner)?;
+        let field = self.index.field(owner, name)?;
+        self.is_copied(&self.index.structs[owner].module, &field.ty).then_some(field)
     }
 
     /// Whether it is a value of the very type: a variable of the generated code's, a struct that the forward has made,

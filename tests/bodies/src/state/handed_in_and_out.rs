@@ -177,6 +177,37 @@ impl SharedBias {
     }
 }
 
+/// A state with lists.
+#[derive(Debug)]
+pub struct Stream {
+    pub position: usize,
+    pub samples: Vec<f32>,
+    pub frames: Vec<Tensor>,
+}
+
+/// Lists of a state that some calls begin anew, and hand out early.
+#[derive(Debug, Module)]
+pub struct Streamed {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl Streamed {
+    pub fn forward(&self, xs: &Tensor, stream: Stream, begins: bool) -> (Tensor, Stream) {
+        let mut now = stream;
+        if begins {
+            now.samples = vec![1.0, 2.0];
+        }
+        if xs.size()[0] < 3 {
+            now.frames = vec![xs.sin()];
+            now.position = 0;
+            return (xs.zeros_like(), now);
+        }
+        now.position += 1;
+        (xs.apply(&self.fc), now)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -255,6 +286,18 @@ mod tests {
             let make = |p: &nn::Path| SharedBias { layers: vec![layer(p / 0, first), layer(p / 1, true)] };
             let cases = [(randn(&[2, 4]), None), (randn(&[2, 4]), Some(randn(&[2, 4])))];
             agree!(make, cases, |net, (xs, mask)| net.forward(xs, mask.as_ref()));
+        }
+    }
+
+    #[test]
+    fn lists_begun_anew() {
+        for begins in [false, true] {
+            agree!(|p| Streamed { fc: linear(p / 0, 4) }, [randn(&[2, 4]), randn(&[3, 4])], |net, xs| {
+                let frames = vec![xs.shallow_clone(), xs.relu()];
+                let (ys, out) = net.forward(xs, Stream { position: 4, samples: vec![0.5], frames }, begins);
+                let frames = Tensor::cat(&out.frames, 0).flatten(0, -1) * out.position as i64;
+                Tensor::cat(&[ys.flatten(0, -1), Tensor::from_slice(&out.samples), frames], 0)
+            });
         }
     }
 }
