@@ -210,6 +210,11 @@ impl Tracer<'_> {
                 let args = self.all(&call.args)?;
                 return self.forward(&receiver, args, call.span());
             }
+            if name == "clone"
+                && let Some(copy) = self.derived_clone(&receiver, call.span())
+            {
+                return Ok(copy);
+            }
             let behind = self.method_behind(&receiver, call, errors);
             return behind.unwrap_or_else(|| unsupported(call.method.span(), format!("the method `{name}`")));
         };

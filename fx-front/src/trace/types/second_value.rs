@@ -1,5 +1,7 @@
 //! Second values like one that is there, and of which values there can be one.
 
+use std::rc::Rc;
+
 use fx_ir::{Arg, Effect, HostOp, NodeId, Op};
 use proc_macro2::Span;
 
@@ -72,6 +74,7 @@ impl Tracer<'_> {
             Ty::List(element) if is_copy(element) => HostOp::ToVec.on(place),
             Ty::List(element) => HostOp::MapList.of([place, self.copy_of(element, &element_of_map())?]),
             Ty::Option(inner) => HostOp::MapOption.of([place, self.copy_of(inner, &element_of_map())?]),
+            Ty::Tuple(parts) if parts.is_empty() => HostOp::Unit.of([]),
             Ty::Tuple(parts) => {
                 let part = |at: usize| HostOp::Field(at.to_string()).on(place.clone());
                 let parts = parts.iter().enumerate().map(|(at, ty)| self.copy_of(ty, &part(at)));
@@ -97,6 +100,40 @@ impl Tracer<'_> {
         let (op, args) = application(self.copy_of(ty, &Arg::Node(*id))?);
         let name = self.graph.base_name(*id).to_owned();
         Some(self.host_node_with(Effect::Io, op, args, &name, ty.clone(), span))
+    }
+
+    /// What the `clone()` yields that a struct of the crate derives; `None` where a part may have one of its own.
+    pub(in crate::trace) fn derived_clone(&mut self, value: &Val, span: Span) -> Option<Val> {
+        let ty = value.ty();
+        (!self.is_module(&ty) && self.is_cloned_by_parts(&ty)).then(|| self.cloned(value, span))?
+    }
+
+    fn cloned(&mut self, value: &Val, span: Span) -> Option<Val> {
+        let mut all = |parts: &[Val]| parts.iter().map(|part| self.cloned(part, span)).collect::<Option<Vec<Val>>>();
+        Some(match value {
+            Val::Tuple(parts) => Val::Tuple(all(parts)?),
+            Val::List(items) => Val::List(all(items)?),
+            Val::Fields(shape, parts) => Val::Fields(Rc::clone(shape), all(parts)?),
+            Val::Some(inner) => Val::Some(Box::new(self.cloned(inner, span)?)),
+            Val::Lit(..) => value.clone(),
+            Val::Node(_, ty, RefKind::Value) if *ty == Ty::Tensor || is_copy(ty) => value.clone(),
+            Val::Node(..) => self.own_copy(value, span)?,
+            _ => return None,
+        })
+    }
+
+    /// Whether no struct in the type has a `clone` that the crate writes.
+    fn is_cloned_by_parts(&self, ty: &Ty) -> bool {
+        match ty {
+            Ty::Struct(id) => {
+                let mut fields = self.index.structs[*id].fields.iter();
+                let is_derived = self.index.method(ty, "clone").is_none() && !self.index.is_recursive(*id);
+                is_derived && fields.all(|field| self.is_cloned_by_parts(&self.index.field_ty(*id, field)))
+            }
+            Ty::List(inner) | Ty::Option(inner) => self.is_cloned_by_parts(inner),
+            Ty::Tuple(parts) => parts.iter().all(|part| self.is_cloned_by_parts(part)),
+            ty => *ty == Ty::Tensor || is_copy(ty),
+        }
     }
 
     /// A struct of the crate whose fields generated code can read, and all of which can be copied.

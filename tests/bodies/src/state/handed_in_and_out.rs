@@ -208,13 +208,87 @@ impl Streamed {
     }
 }
 
+/// What a window has a list of.
+#[derive(Clone, Debug, Default)]
+pub struct Span {
+    empty: Option<()>,
+    pub rows: i64,
+}
+
+/// A number that counts its copies.
+#[derive(Debug, Default)]
+pub struct Copies {
+    pub count: i64,
+}
+
+impl Clone for Copies {
+    fn clone(&self) -> Copies {
+        Copies { count: self.count + 1 }
+    }
+}
+
+/// A state that derives `Clone`.
+#[derive(Clone, Debug, Default)]
+pub struct Window {
+    pub start: usize,
+    pub samples: Vec<f32>,
+    pub spans: Vec<Span>,
+    pub last: Option<i64>,
+}
+
+/// The same with a part that does not.
+#[derive(Clone, Debug, Default)]
+pub struct Followed {
+    pub copies: Copies,
+    pub start: usize,
+}
+
+/// Copies of states, which are written to by themselves.
+#[derive(Debug, Module)]
+pub struct Copied {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl Copied {
+    pub fn forward(&self, xs: &Tensor, window: Window) -> (Tensor, Window) {
+        let mut now = window;
+        now.samples.push(0.25);
+        let mut next = now.clone();
+        next.start += 1;
+        next.samples.push(0.5);
+        if xs.size()[0] < 3 {
+            now.samples = vec![2.0];
+            return (xs * next.start as i64, now);
+        }
+        let again = next.clone();
+        next.start += again.samples.len();
+        next.samples.push(0.75);
+        (xs.apply(&self.fc) * (now.samples.len() + again.samples.len()) as i64, next)
+    }
+}
+
+/// A copy that is more than its parts.
+#[derive(Debug, Module)]
+pub struct CopiedByHand {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl CopiedByHand {
+    pub fn forward(&self, xs: &Tensor, followed: &Followed) -> Tensor {
+        let copy = followed.clone();
+        xs.apply(&self.fc) * copy.copies.count + copy.start as i64
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::check::{Close, agree, randn, understood};
     use fx_runtime::Freeze;
 
-    understood!(Configured: 3 of 5);
+    understood!(CopiedByHand: 2 of 6);
 
     impl Close for LayerState {
         fn close(&self, eager: &LayerState) {
@@ -299,5 +373,20 @@ mod tests {
                 Tensor::cat(&[ys.flatten(0, -1), Tensor::from_slice(&out.samples), frames], 0)
             });
         }
+    }
+
+    #[test]
+    fn copies() {
+        let spans = || vec![Span { empty: Some(()), rows: 3 }];
+        agree!(|p| Copied { fc: linear(p / 0, 4) }, [randn(&[2, 4]), randn(&[3, 4])], |net, xs| {
+            let window = Window { start: 4, samples: vec![0.5], spans: spans(), last: Some(2) };
+            let (ys, out) = net.forward(xs, window);
+            let rows = out.spans[0].empty.map_or(0, |()| out.spans[0].rows);
+            let numbers = out.start as i64 + rows + out.last.unwrap_or(9);
+            Tensor::cat(&[ys.flatten(0, -1) + numbers, Tensor::from_slice(&out.samples)], 0)
+        });
+        agree!(|p| CopiedByHand { fc: linear(p / 0, 4) }, [randn(&[2, 4])], |net, xs| {
+            net.forward(xs, &Followed { copies: Copies { count: 2 }, start: 1 })
+        });
     }
 }
