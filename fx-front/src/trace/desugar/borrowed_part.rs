@@ -1,4 +1,4 @@
-//! A variable that borrows a part of another to be written to: `let h = &mut state.h; *h = h.tanh();` is
+//! A variable that borrows another, or a part of it, to be written to: `let h = &mut state.h; *h = h.tanh();` is
 //! `state.h = state.h.tanh();`, and `let (a, b) = &mut state;` borrows the parts of a tuple.
 //!
 //! For as long as the variable lives nobody else writes to the part, nor reads it.
@@ -34,7 +34,7 @@ fn parts(pat: &syn::Pat, place: &Expr) -> Option<Vec<(syn::Ident, Expr)>> {
     match pat {
         syn::Pat::Type(typed) => parts(&typed.pat, place),
         syn::Pat::Ident(syn::PatIdent { ident, mutability: None, subpat: None, by_ref: None, .. }) => {
-            matches!(place, Expr::Field(_)).then(|| vec![(ident.clone(), place.clone())])
+            matches!(place, Expr::Field(_) | Expr::Path(_)).then(|| vec![(ident.clone(), place.clone())])
         }
         syn::Pat::Tuple(tuple) => {
             let parts = tuple.elems.iter().enumerate().map(|(at, pat)| match pat {

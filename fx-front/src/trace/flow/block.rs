@@ -10,9 +10,9 @@ use crate::syntax::{
     effects::{escape, leaves_with_errors},
     has_else, is_call_of, is_err,
 };
-use crate::trace::types::ty::never;
+use crate::trace::types::ty::{is_copy, never};
 use crate::trace::{
-    Env, Result, Tracer, Ty, Val,
+    Env, RefKind, Result, Tracer, Ty, Val,
     asked::propagating,
     desugar::{
         borrowed_part::without_borrow,
@@ -126,7 +126,16 @@ impl Tracer<'_> {
     /// The statements behind a `let` that borrows a part of a variable of the function's own.
     fn without_borrowed_part(&self, local: &syn::Local, rest: &[syn::Stmt]) -> Option<Vec<syn::Stmt>> {
         let (root, rest) = without_borrow(local, rest)?;
-        matches!(self.env.read(&root), Some(Val::Tuple(_) | Val::Fields(..) | Val::MutRef(..))).then_some(rest)
+        let value = self.env.read(&root)?;
+        let is_variable = match value {
+            Val::Tuple(_) | Val::Fields(..) | Val::MutRef(..) => true,
+            Val::Node(_, ty, RefKind::Value) => {
+                is_whole(local) && (*ty == Ty::Tensor || is_copy(ty) || self.is_apart(value))
+            }
+            Val::Lit(_, ty) => is_whole(local) && is_copy(ty),
+            _ => false,
+        };
+        is_variable.then_some(rest)
     }
 
     /// A `let` with a `?` on an option as the test that it is.
@@ -334,4 +343,10 @@ fn returns_early(branch: &syn::ExprIf) -> bool {
 fn is_conditional(stmt: &syn::Stmt) -> bool {
     let mut stmt = stmt.clone();
     crate::cfg::attributes(&mut stmt).is_some_and(|attrs| attrs.iter().any(|attr| attr.path().is_ident("cfg")))
+}
+
+/// Whether the `let` borrows a variable as a whole.
+fn is_whole(local: &syn::Local) -> bool {
+    let borrowed = local.init.as_ref().map(|init| &*init.expr);
+    matches!(borrowed, Some(syn::Expr::Reference(borrowed)) if matches!(*borrowed.expr, syn::Expr::Path(_)))
 }

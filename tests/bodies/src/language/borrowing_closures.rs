@@ -156,6 +156,44 @@ impl Cached {
     }
 }
 
+/// Variables that others borrow as a whole: a tensor, a number, a struct.
+#[derive(Debug, Module)]
+pub struct BorrowedWhole {
+    #[module(skip)]
+    steps: i64,
+}
+
+#[traceable]
+impl BorrowedWhole {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        fn shifted(xs: &mut Tensor, by: &mut i64) {
+            *xs = &*xs + *by;
+            *by += 1;
+        }
+        let mut ys = xs.relu();
+        let mut count = 2;
+        for i in 0..self.steps {
+            let number = &mut count;
+            *number += i;
+            let factor = *number;
+            let next = &mut ys;
+            *next = next.sin() * factor;
+        }
+        let borrowed: &mut Tensor = &mut ys;
+        *borrowed += 1;
+        let before = borrowed.shallow_clone();
+        *borrowed = borrowed.sin() * 2;
+        let number = &mut count;
+        shifted(borrowed, number);
+        shifted(&mut *borrowed, number);
+        let mut cache = Cache { last: None, all: vec![xs.cos()], count };
+        let lent = &mut cache;
+        lent.count *= 2;
+        lent.all.push(before * lent.count);
+        ys * cache.count + &cache.all[0] * &cache.all[1]
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -193,5 +231,12 @@ mod tests {
             let ys = ys + net.forward(xs, &mut cache);
             Tensor::cat(&[ys, cache.last.unwrap_or_default() * cache.count], 0)
         });
+    }
+
+    #[test]
+    fn borrowed_whole() {
+        for steps in [0, 2] {
+            agree!(|_| BorrowedWhole { steps }, [randn(&[2, 4])], |net, xs| net.forward(xs));
+        }
     }
 }

@@ -522,9 +522,6 @@ mod tests {
     use crate::check::{Close, here, in_a_row, randn, root, understood};
     use fx_runtime::Freeze;
 
-    understood!(Stepped: 2 of 14);
-    understood!(ReadTwice: 2 of 11);
-    understood!(WrittenInMacro: 2 of 13);
     understood!(Windows: 11 of 14);
     understood!(Carried: 0 of 13);
     understood!(Staged: 0 of 8);
