@@ -29,5 +29,6 @@ pub(in crate::trace) mod refusal;
 pub(in crate::trace) mod refutable;
 pub(in crate::trace) mod scope;
 pub(in crate::trace) mod short_circuit;
+pub(in crate::trace) mod size_test;
 pub(in crate::trace) mod surroundings;
 pub(in crate::trace) mod unroll;

@@ -12,6 +12,7 @@ use crate::trace::{
     desugar::{
         method_paths::{element_of_iterator, with_closures},
         option,
+        size_query::with_mapped_option,
         slice_split::unwrapped_split,
     },
     tensor::{const_fold, operator},
@@ -24,6 +25,8 @@ impl Tracer<'_> {
         let expected = self.expects.next.take();
         let with_closures = with_closures(call, &|name| self.is_callable(name));
         let call = with_closures.as_ref().unwrap_or(call);
+        let mapped_sizes = with_mapped_option(call);
+        let call = mapped_sizes.as_ref().unwrap_or(call);
         let with_captures = self.with_own_captures(call)?;
         let call = with_captures.as_ref().unwrap_or(call);
         let converted = self.by_try_from(call, expected.as_ref());
@@ -194,6 +197,9 @@ impl Tracer<'_> {
             return Ok(Some(value));
         }
         if let Some(value) = self.converted_or(call)? {
+            return Ok(Some(value));
+        }
+        if let Some(value) = self.size_method(call, &mut |tracer, expr| tracer.expr(expr))? {
             return Ok(Some(value));
         }
         if let Some(parts) = unwrapped_split(call) {

@@ -171,6 +171,7 @@ fn is_pure(expr: &Expr) -> bool {
             comma_operands(&list.mac).is_some_and(|items| items.iter().all(is_pure))
         }
         Expr::Array(array) => array.elems.iter().all(is_pure),
+        Expr::Tuple(tuple) => tuple.elems.iter().all(is_pure),
         Expr::Call(call) => matches!(&*call.func, Expr::Path(path) if is_new(path)) && call.args.is_empty(),
         Expr::MethodCall(call) if call.args.is_empty() => {
             let only_reads = ["to_string", "to_owned", "size", "kind", "device", "dim", "len"];

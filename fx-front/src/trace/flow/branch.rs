@@ -103,7 +103,7 @@ impl<'a> Tracer<'a> {
         otherwise: Continuation<'_, 'a>,
     ) -> Result<Val> {
         if let Some(held) = results::held_by(&condition.pat, "Ok")
-            && let Some(value) = self.if_array(&condition.expr, held, condition.span(), then, otherwise)?
+            && let Some(value) = self.if_converted(&condition.expr, held, condition.span(), then, otherwise)?
         {
             return Ok(value);
         }
@@ -167,12 +167,28 @@ impl<'a> Tracer<'a> {
         self.join_branches(owner, &[then, otherwise], span).map(Some)
     }
 
-    /// A `match` on a list that becomes an array; `None` where it is none.
-    fn array_choice(&mut self, choice: &syn::ExprMatch, tail: bool) -> Result<Option<Val>> {
+    /// `if let Ok(pattern) = subject { then } else { otherwise }` of a list that becomes an array, and of the sizes of a tensor;
+    /// `None` for any other.
+    fn if_converted(
+        &mut self,
+        subject: &syn::Expr,
+        held: &syn::Pat,
+        span: Span,
+        then: Continuation<'_, 'a>,
+        otherwise: Continuation<'_, 'a>,
+    ) -> Result<Option<Val>> {
+        match self.if_array(subject, held, span, then, otherwise)? {
+            Some(value) => Ok(Some(value)),
+            None => self.if_sized(subject, held, span, then, otherwise),
+        }
+    }
+
+    /// A `match` on a list that becomes an array, and on the sizes of a tensor; `None` where it is none.
+    fn conversion_choice(&mut self, choice: &syn::ExprMatch, tail: bool) -> Result<Option<Val>> {
         let Some((pat, ok, err)) = array_conversion::arms(choice) else { return Ok(None) };
         let then = &mut |tracer: &mut Self| tracer.last_expr(ok, tail);
         let otherwise = &mut |tracer: &mut Self| tracer.last_expr(err, tail);
-        self.if_array(&choice.expr, pat, choice.match_token.span, then, otherwise)
+        self.if_converted(&choice.expr, pat, choice.match_token.span, then, otherwise)
     }
 
     pub(in crate::trace) fn choice(&mut self, choice: &syn::ExprMatch, tail: bool) -> Result<Val> {
@@ -180,7 +196,7 @@ impl<'a> Tracer<'a> {
         if let Some(arm) = of_condition {
             return unsupported(arm.span(), "code under a condition that only rustc knows");
         }
-        if let Some(value) = self.array_choice(choice, tail)? {
+        if let Some(value) = self.conversion_choice(choice, tail)? {
             return Ok(value);
         }
         if let Some(plain) = results::without_error(choice, tail && self.closures == 0) {

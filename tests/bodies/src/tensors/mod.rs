@@ -5,5 +5,6 @@ pub mod non_finite;
 pub mod precision;
 pub mod random;
 pub mod shapes;
+pub mod size_queries;
 pub mod slicing;
 pub mod written_weights;
