@@ -28,6 +28,7 @@ pub(in crate::trace) mod match_guards;
 pub(in crate::trace) mod match_tuple;
 pub(in crate::trace) mod method_paths;
 pub(in crate::trace) mod ok_or;
+pub(in crate::trace) mod open_range;
 pub(in crate::trace) mod option;
 pub(in crate::trace) mod range_variable;
 pub(in crate::trace) mod result_chain;
@@ -68,6 +69,11 @@ pub(in crate::trace) trait Surroundings {
     /// Whether a `collect` that does not say what it gathers gathers a `Vec`.
     fn collects_vec(&self) -> bool {
         false
+    }
+
+    /// The type of a number that begins so, which a loop's body has under the pattern.
+    fn number_ty(&self, _start: &syn::Expr, _pat: &syn::Pat, _body: &syn::Block) -> Option<syn::Type> {
+        None
     }
 
     /// A name that the user's code does not have.

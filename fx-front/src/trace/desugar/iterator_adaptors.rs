@@ -11,7 +11,9 @@ use crate::trace::desugar::closure_form::is_plain_closure;
 use crate::trace::types::ty::is_copy;
 use crate::trace::{
     Ty,
-    desugar::{Surroundings, element_name::element_of, iterator_chain::is_chain, jumps, scan::scanned},
+    desugar::{
+        Surroundings, element_name::element_of, iterator_chain::is_chain, jumps, open_range::counted, scan::scanned,
+    },
 };
 
 /// What a loop over a chain of adaptors is without the last of them.
@@ -26,7 +28,7 @@ pub(in crate::trace) fn without_adaptor(each: &ExprForLoop, around: &mut dyn Sur
         let (pat, stmts) = (&each.pat, &each.body.stmts);
         return Some(Plain::Block(parse_quote_spanned!(element.span()=> { let #pat = #element; #(#stmts)* })));
     }
-    if let Some(block) = scanned(each, around) {
+    if let Some(block) = counted(each, around).or_else(|| scanned(each, around)) {
         return Some(Plain::Block(block));
     }
     let Expr::MethodCall(call) = &*each.expr else { return None };

@@ -1,8 +1,9 @@
 //! What a trace knows of the code around an expression that is rewritten.
 
 use proc_macro2::{Ident, Span};
-use syn::Expr;
+use syn::{Block, Expr, Pat};
 
+use crate::syntax::counters::indexes;
 use crate::trace::{Tracer, Ty, Val, desugar::Surroundings, types::expectation::gathers_vec};
 
 impl Surroundings for Tracer<'_> {
@@ -47,6 +48,26 @@ impl Surroundings for Tracer<'_> {
             syn::ReturnType::Type(_, ty) => gathers_vec(ty).unwrap_or(true),
             syn::ReturnType::Default => false,
         })
+    }
+
+    fn number_ty(&self, start: &Expr, pat: &Pat, body: &Block) -> Option<syn::Type> {
+        let ty = match (start, pat) {
+            (Expr::Lit(syn::ExprLit { lit: syn::Lit::Int(number), .. }), _) if !number.suffix().is_empty() => {
+                number.suffix().to_owned()
+            }
+            (Expr::Lit(_), Pat::Ident(name)) if indexes(body, &name.ident) => "usize".to_owned(),
+            (Expr::Lit(_), Pat::Ident(name)) => match self.counter_ty(body, &name.ident)? {
+                Ty::Rust(ty) => ty,
+                _ => return None,
+            },
+            (start, _) => match self.infer_ty(start) {
+                Ty::Rust(ty) => ty,
+                _ => return None,
+            },
+        };
+        // A position is a number of each of these, however long the list is.
+        let is_wide = matches!(ty.as_str(), "usize" | "i64" | "u64" | "isize" | "i32" | "u32");
+        syn::parse_str(&ty).ok().filter(|_| is_wide)
     }
 
     fn new_name(&mut self, what: &str, span: Span) -> Ident {

@@ -70,6 +70,7 @@ pub mod names;
 pub mod objects;
 pub mod opaque_parts;
 pub mod opaque_statements;
+pub mod open_ranges;
 pub mod operators;
 pub mod options;
 pub mod outliving_values;
