@@ -12,6 +12,7 @@ use crate::trace::{
     desugar::{
         method_paths::{element_of_iterator, with_closures},
         option,
+        range_variable::contained,
         size_query::with_mapped_option,
         slice_split::unwrapped_split,
     },
@@ -201,6 +202,9 @@ impl Tracer<'_> {
         }
         if let Some(value) = self.size_method(call, &mut |tracer, expr| tracer.expr(expr))? {
             return Ok(Some(value));
+        }
+        if let Some(test) = contained(call) {
+            return self.expr(&test).map(Some);
         }
         if let Some(parts) = unwrapped_split(call) {
             return self.all(&parts).map(|parts| Some(Val::Tuple(parts)));

@@ -1,4 +1,5 @@
-//! Numbers without an end: loops that a `break` ends, and numbers that are zipped with lists.
+//! Ranges: numbers without an end, in loops that a `break` ends and zipped with lists, and ranges that are asked for their
+//! bounds.
 
 use fx_runtime::{Module, Tensor, nn, traceable};
 
@@ -68,6 +69,33 @@ impl Endless {
     }
 }
 
+/// Ranges in variables, whose bounds are numbers like others, and what lies within a range.
+#[derive(Debug, Module)]
+pub struct Bounds {
+    layers: Vec<nn::Linear>,
+    limit: f64,
+}
+
+#[traceable(strict)]
+impl Bounds {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let columns = 1i64..3;
+        let all = 0..self.layers.len();
+        let clip = -0.5..=2.0;
+        let mut ys = xs.shallow_clone();
+        for at in all.clone() {
+            ys = ys.apply(&self.layers[at]);
+        }
+        let parts: Vec<Tensor> = columns.clone().map(|column| ys.narrow(1, column, 1) * column).collect();
+        let ys = ys.narrow(1, columns.start, columns.end - columns.start) * all.end as i64;
+        let (low, high) = (*clip.start(), *clip.end());
+        let ys = if clip.contains(&self.limit) { ys.clamp(low, high) } else { ys * (high - low) };
+        let (rows, is_small) = (xs.size()[0], (0.0..1.0).contains(&self.limit.abs()));
+        let many = 3..;
+        if (2..=3).contains(&xs.dim()) && !is_small || many.contains(&rows) { ys + Tensor::cat(&parts, 1) } else { ys }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -79,11 +107,20 @@ mod tests {
 
     #[test]
     fn zipped_with_layers() {
-        agree!(|p| Numbered { layers: layers(&p) }, [randn(&[2, 4])], |net, xs| net.forward(xs));
+        agree!(|p: &nn::Path| Numbered { layers: layers(p) }, [randn(&[2, 4])], |net, xs| net.forward(xs));
     }
 
     #[test]
     fn ended_by_break() {
-        agree!(|p| Endless { layers: layers(&p) }, [randn(&[2, 4]), randn(&[3, 4])], |net, xs| net.forward(xs));
+        agree!(|p: &nn::Path| Endless { layers: layers(p) }, [randn(&[2, 4]), randn(&[3, 4])], |net, xs| net
+            .forward(xs));
+    }
+
+    #[test]
+    fn asked_for_bounds() {
+        for limit in [0.5, -0.7, 1.5] {
+            let make = |p: &nn::Path| Bounds { layers: layers(p), limit };
+            agree!(make, [randn(&[2, 4]), randn(&[3, 4])], |net, xs| net.forward(xs));
+        }
     }
 }
