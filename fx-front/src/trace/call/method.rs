@@ -37,6 +37,9 @@ impl Tracer<'_> {
         {
             return Ok(list);
         }
+        if let Some(array) = self.converted_array(call, expected.as_ref())? {
+            return Ok(array);
+        }
         if let Some(value) = self.by_form(call, errors)? {
             return Ok(value);
         }

@@ -1,9 +1,9 @@
 //! Conversions of a list to an array: `<[T; 2]>::try_from(list)`, `TryInto::<[T; 2]>::try_into(list)`, `list.try_into()`.
 
-use syn::{Expr, Pat, parse_quote_spanned, spanned::Spanned};
+use syn::{Expr, ExprMethodCall, Pat, parse_quote_spanned, spanned::Spanned};
 
 use crate::syntax::{
-    integer_literal, names_of,
+    integer_literal, names_of, panics, peeled,
     written_types::{segment_args, type_args},
 };
 use crate::trace::desugar::results::{held_by, is_plain, uses};
@@ -37,13 +37,24 @@ impl<'e> ArrayConversion<'e> {
         }
     }
 
+    /// The conversion that ends the program where it fails: `unwrap()`, `expect(..)`, `unwrap_or_else(|_| panic!(..))`; `None`
+    /// for any other call.
+    pub(in crate::trace) fn taken(call: &'e ExprMethodCall) -> Option<Self> {
+        let ends = match (call.method.to_string().as_str(), call.args.first()) {
+            ("unwrap", None) | ("expect", Some(_)) => true,
+            ("unwrap_or_else", Some(Expr::Closure(closure))) => {
+                matches!(peeled(&closure.body), Expr::Macro(call) if panics(&call.mac))
+            }
+            _ => false,
+        };
+        Self::of(&call.receiver).filter(|_| ends)
+    }
+
     /// The conversion that an error of leaves the function: `unwrap()`, `expect(..)`, `?`, and `map_err(|_| error)?` with
     /// the error; `None` for anything else.
     pub(in crate::trace) fn unwrapped(init: &'e Expr) -> Option<(Self, Option<&'e Expr>)> {
         match init {
-            Expr::MethodCall(taken) if taken.method == "unwrap" || taken.method == "expect" => {
-                Self::of(&taken.receiver).map(|conversion| (conversion, None))
-            }
+            Expr::MethodCall(call) => Self::taken(call).map(|conversion| (conversion, None)),
             Expr::Try(question) => {
                 let Expr::MethodCall(mapped) = &*question.expr else { return None };
                 let Some(Expr::Closure(closure)) = mapped.args.first().filter(|_| mapped.method == "map_err") else {
@@ -57,10 +68,13 @@ impl<'e> ArrayConversion<'e> {
     }
 }
 
-/// The length of an array type.
-fn array_length(ty: &syn::Type) -> Option<&Expr> {
+/// The length of an array type: a number, or the name of one.
+pub(in crate::trace) fn array_length(ty: &syn::Type) -> Option<&Expr> {
     match ty {
-        syn::Type::Array(array) if integer_literal(&array.len).is_some() => Some(&array.len),
+        syn::Type::Array(array) => {
+            let is_known = integer_literal(&array.len).is_some() || matches!(array.len, Expr::Path(_));
+            is_known.then_some(&array.len)
+        }
         syn::Type::Paren(inner) => array_length(&inner.elem),
         _ => None,
     }

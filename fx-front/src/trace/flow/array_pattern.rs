@@ -1,16 +1,21 @@
 //! Lists that are converted to arrays and taken apart: `let [a, b]: [Tensor; 2] = list.try_into().unwrap()`.
 
-use fx_ir::{Arg, HostOp};
+use fx_ir::{Arg, Effect, HostOp};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
-use crate::syntax::integer_literal;
+use crate::index::{Name, Resolved};
+use crate::syntax::{integer_literal, path_text};
+use crate::trace::types::{expectation::Expectation, ty::is_copy};
 use crate::trace::{
-    Result, Tracer, Ty, Val,
+    RefKind, Result, Tracer, Ty, Val,
     desugar::array_conversion::{ArrayConversion, is_taken_apart},
     flow::matched::Continuation,
     unsupported,
 };
+
+/// More elements than this are not taken one by one.
+const MOST: usize = 64;
 
 impl<'a> Tracer<'a> {
     /// `let [a, b]: [Tensor; 2] = list.try_into().unwrap()`: a list that has to be so long, or the function leaves with an
@@ -24,13 +29,14 @@ impl<'a> Tracer<'a> {
             },
             pat => (pat, conversion.length),
         };
-        let (syn::Pat::Slice(_), Some(length)) = (pat, length) else { return Ok(None) };
-        let Some(count) = integer_literal(length) else { return Ok(None) };
+        let is_apart = matches!(pat, syn::Pat::Slice(_));
+        let Some(length) = length.filter(|_| is_apart || matches!(pat, syn::Pat::Ident(_))) else { return Ok(None) };
+        let Some(count) = self.known_length(length) else { return Ok(None) };
         let mark = self.checkpoint();
-        let list = self.expr(conversion.list)?;
-        let (Val::Node(_, Ty::List(_), _), span) = (&list, init.span()) else {
-            return unsupported(init.span(), "the method `try_into`");
-        };
+        let (list, span) = (self.expr(conversion.list)?, init.span());
+        if !matches!(list.ty(), Ty::List(_)) || !matches!(list, Val::Node(..) | Val::List(_)) {
+            return unsupported(span, "the method `try_into`");
+        }
         if let Some(error) = error {
             let name = self.fresh_name("list", span);
             let check: syn::Expr = syn::parse_quote_spanned!(span=> if #name.len() != #length {
@@ -42,7 +48,59 @@ impl<'a> Tracer<'a> {
                 return Ok(None);
             }
         }
-        Ok(Some(self.exactly(&list, count, span)?))
+        if is_apart { self.exactly(&list, count, span) } else { self.elements_of_array(&list, count, span) }.map(Some)
+    }
+
+    /// `list.try_into().unwrap()`, where the code around it asks for an array, and `<[Tensor; 2]>::try_from(list).unwrap()`:
+    /// the elements of a list that has to be so long. `None` for any other call.
+    pub(in crate::trace) fn converted_array(
+        &mut self,
+        call: &syn::ExprMethodCall,
+        expected: Option<&Expectation>,
+    ) -> Result<Option<Val>> {
+        let Some(conversion) = ArrayConversion::taken(call) else { return Ok(None) };
+        let length = conversion.length.or(expected.and_then(Expectation::array_length));
+        let Some(count) = length.and_then(|length| self.known_length(length)) else { return Ok(None) };
+        let mark = self.checkpoint();
+        let list = self.expr(conversion.list)?;
+        if !matches!(list.ty(), Ty::List(_)) || !matches!(list, Val::Node(..) | Val::List(_)) {
+            self.rollback(mark);
+            return Ok(None);
+        }
+        self.elements_of_array(&list, count, call.span()).map(Some)
+    }
+
+    /// The length of an array, where it is a number, or a constant that is one.
+    fn known_length(&self, length: &syn::Expr) -> Option<i64> {
+        let syn::Expr::Path(path) = length else { return integer_literal(length) };
+        let name = path_text(&path.path);
+        let known = match self.env.read(&name) {
+            Some(Val::Lit(known, _)) => Some(known.clone()),
+            Some(_) => None,
+            None => match self.index.resolve(self.module(), &name) {
+                Resolved::Item(_, _, Name::Const(known, _)) => known,
+                _ => None,
+            },
+        };
+        match known {
+            Some(Arg::Int(length)) => Some(length),
+            _ => None,
+        }
+    }
+
+    /// The elements of the list, one by one, which has to be so long.
+    fn elements_of_array(&mut self, list: &Val, length: i64, span: Span) -> Result<Val> {
+        let array = self.exactly(list, length, span)?;
+        let Ty::List(element) = list.ty() else { return Ok(array) };
+        let count = usize::try_from(length).ok().filter(|&count| count <= MOST);
+        let Some(count) = count.filter(|_| *element == Ty::Tensor || is_copy(&element)) else {
+            return unsupported(span, "the method `try_into`");
+        };
+        if matches!(array, Val::List(_)) {
+            return Ok(array);
+        }
+        let items = (0..count).map(|at| Ok(self.item_at(&array, &element, at, span)?.with_ref_kind(RefKind::Value)));
+        items.collect::<Result<_>>().map(Val::List)
     }
 
     /// `if let Ok(pattern) = conversion { then } else { otherwise }`; `None` where that is no conversion of a list.
@@ -83,10 +141,15 @@ impl<'a> Tracer<'a> {
 
     /// The list, which has to be so long.
     fn exactly(&mut self, list: &Val, length: i64, span: Span) -> Result<Val> {
-        if let Val::List(_) = list {
-            return Ok(list.clone());
+        if let Val::List(items) = list {
+            return match i64::try_from(items.len()) == Ok(length) {
+                true => Ok(list.clone()),
+                false => unsupported(span, "an array of another length"),
+            };
         }
         let args = vec![self.operand(list, span)?, Arg::Int(length)];
-        Ok(self.host_node(HostOp::Exactly, args, "array", list.ty(), span))
+        // What code before it pushes to the list has to be there.
+        let effect = if self.is_spilled(list) { Effect::Io } else { Effect::Pure };
+        Ok(self.host_node_with(effect, HostOp::Exactly, args, "array", list.ty(), span))
     }
 }

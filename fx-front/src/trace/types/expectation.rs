@@ -10,6 +10,7 @@ use proc_macro2::Span;
 use quote::ToTokens;
 
 use crate::syntax::{mentions, written_types::type_args};
+use crate::trace::desugar::array_conversion::{ArrayConversion, array_length};
 use crate::trace::std_model::convert::is_conversion;
 use crate::trace::types::ty::is_copy;
 use crate::trace::{
@@ -62,6 +63,11 @@ impl Expectation {
     /// Whether it is a `Vec`.
     pub(in crate::trace) fn is_vec(&self) -> bool {
         is_vec(&self.written)
+    }
+
+    /// The length of an array.
+    pub(in crate::trace) fn array_length(&self) -> Option<&syn::Expr> {
+        array_length(&self.written)
     }
 
     /// Of what is in an option.
@@ -136,7 +142,9 @@ impl Tracer<'_> {
             | syn::Expr::Tuple(_)
             | syn::Expr::Macro(_) => expected.cloned(),
             syn::Expr::MethodCall(call) if hands_on(&call.method) => expected.cloned(),
-            syn::Expr::MethodCall(call) if is_conversion(call) => expected.cloned(),
+            syn::Expr::MethodCall(call) if is_conversion(call) || ArrayConversion::taken(call).is_some() => {
+                expected.cloned()
+            }
             syn::Expr::Call(call) if call.args.len() == 1 => match call.func.to_token_stream().to_string().as_str() {
                 "Ok" => expected.cloned(),
                 "Some" => expected.and_then(Expectation::held),

@@ -46,6 +46,46 @@ impl Rows {
     }
 }
 
+const PARTS: usize = 3;
+
+/// What a function hands over is as long as its type says.
+fn scaled(xs: &Tensor) -> [Tensor; PARTS] {
+    let all: Vec<Tensor> = (0..PARTS).map(|at| xs * at as i64).collect();
+    all.try_into().unwrap_or_else(|_| unreachable!())
+}
+
+fn halves(xs: &Tensor) -> Result<[Tensor; 2], String> {
+    Ok(xs.chunk(2, 1).try_into().unwrap())
+}
+
+/// Arrays in variables.
+#[derive(Debug, Module)]
+pub struct Arrays {
+    layers: Vec<nn::Linear>,
+}
+
+#[traceable(strict)]
+impl Arrays {
+    pub fn forward(&self, xs: &Tensor) -> Result<Tensor, String> {
+        let mut outputs = Vec::new();
+        for layer in &self.layers {
+            outputs.push(xs.apply(layer));
+        }
+        let mut outputs: [Tensor; 2] = outputs.try_into().expect("two layers");
+        outputs[1] = outputs[1].tanh();
+        let parts = <[Tensor; 2]>::try_from(xs.chunk(2, 1)).unwrap();
+        let [first, second] = &parts;
+        let [left, right] = halves(&(&outputs[0] * &outputs[1]))?;
+        let known = vec![first * left, second * right];
+        let [low, high]: [Tensor; 2] =
+            known.try_into().unwrap_or_else(|all: Vec<Tensor>| panic!("{} parts", all.len()));
+        let sizes: [i64; 2] = xs.size().try_into().map_err(|_| "two axes".to_owned())?;
+        let scaled = scaled(&(low - high));
+        Ok(scaled.iter().fold(&scaled[1] / sizes[0], |sum, part| sum + part.relu())
+            + Tensor::cat(&parts, 1).mean(Kind::Float))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -62,6 +102,13 @@ mod tests {
     #[test]
     fn if_let_and_match() {
         let make = |p: &nn::Path| Rows { fc: nn::linear(p / "fc", 4, 4, Default::default()) };
+        agree!(make, [randn(&[2, 4]), randn(&[3, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn in_variables() {
+        let linear = |p: nn::Path| nn::linear(p, 4, 4, Default::default());
+        let make = |p: &nn::Path| Arrays { layers: vec![linear(p / 0), linear(p / 1)] };
         agree!(make, [randn(&[2, 4]), randn(&[3, 4])], |net, xs| net.forward(xs));
     }
 }

@@ -205,7 +205,7 @@ mod tests {
     understood!(ClosureField: 2 of 4);
     understood!(Returns: 0 of 15);
     understood!(Guarded: 1 of 6);
-    understood!(Parsed: 9 of 19);
+    understood!(Parsed: 9 of 17);
 
     fn linear(p: &nn::Path) -> nn::Linear {
         nn::linear(p / "fc", 4, 4, Default::default())
