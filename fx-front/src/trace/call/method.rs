@@ -5,6 +5,7 @@ use syn::{Expr, spanned::Spanned};
 
 use crate::syntax::{element_access::ElementAccess, peeled};
 use crate::trace::std_model::method_type::{is_plain, is_text, method_type};
+use crate::trace::std_model::option::known_to_be_there;
 use crate::trace::types::ty::{GRU_STATE, LSTM_STATE, is_copy, is_state, is_store, is_untyped};
 use crate::trace::{
     OnError, RefKind, Result, Tracer, Ty, Val,
@@ -114,6 +115,11 @@ impl Tracer<'_> {
         if let (Val::Some(held), "as_ref" | "as_deref") = (&receiver, name) {
             return Ok(Val::Some(Box::new((**held).clone().borrowed())));
         }
+        if let (Ty::Option(held), "unwrap_or_default") = (receiver.ty(), name)
+            && let Some(call) = option::with_default(call, &held)
+        {
+            return self.method_of_value(receiver, "unwrap_or", &call);
+        }
         match (name, receiver.ty()) {
             ("kind" | "device", ty) if call.args.is_empty() && is_store(&ty) => {
                 return self.of_store(&receiver, name, call.span());
@@ -144,9 +150,6 @@ impl Tracer<'_> {
                 return self.expr(&call.args[0]);
             }
             ("unwrap_or" | "or", Ty::Option(inner)) if is_number(&inner) => {}
-            ("unwrap_or_default", Ty::Option(inner)) if matches!(*inner, Ty::List(_)) => {
-                return self.option_as_match(receiver, name, call);
-            }
             (
                 "unwrap_or" | "unwrap_or_else" | "map_or" | "map_or_else" | "and_then" | "or" | "or_else" | "filter"
                 | "is_some_and" | "is_none_or",
@@ -336,12 +339,4 @@ pub(in crate::trace) fn count(len: usize) -> Arg {
 /// Whether it is a number of a known type.
 fn is_number(ty: &Ty) -> bool {
     is_copy(ty) && !is_untyped(ty) && *ty != Ty::Rust("bool".to_owned())
-}
-
-/// Whether an option holds something, where the code says it.
-fn known_to_be_there(option: &Val, method: &str) -> Option<Val> {
-    let is_asked = matches!(method, "is_some" | "is_none");
-    let is_known = is_asked && matches!(option, Val::Some(_) | Val::Lit(Arg::None, _));
-    let answer = matches!(option, Val::Some(_)) == (method == "is_some");
-    is_known.then(|| Val::Lit(Arg::Bool(answer), Ty::Rust("bool".to_owned())))
 }

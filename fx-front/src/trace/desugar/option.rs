@@ -1,11 +1,11 @@
 //! Methods of options and truth values that take closures, as the `match` or `if` that they stand for. What the method
 //! is called on bears a name in it.
 
-use fx_ir::ops;
+use fx_ir::{ops, scalar::is_integer};
 use syn::{Expr, ExprMethodCall, Pat, parse_quote, parse_quote_spanned, spanned::Spanned};
 
 use crate::syntax::{comma_operands, contains_return, makes_result};
-use crate::trace::{Result, unsupported};
+use crate::trace::{Result, Ty, unsupported};
 
 /// The option of [`mapped`], and of [`matched`].
 pub(in crate::trace) const MAPPED: &str = "mapped_option";
@@ -66,8 +66,6 @@ pub(in crate::trace) fn matched(name: &str, call: &ExprMethodCall) -> Result<syn
     let held: Pat = parse_quote!(held_value);
     let (some, none): ((Pat, Expr), Expr) = match (name, args.as_slice()) {
         ("unwrap_or", [other]) if is_pure(other) => ((held, parse_quote!(held_value)), (*other).clone()),
-        // Of an option of a list.
-        ("unwrap_or_default", []) => ((held, parse_quote!(held_value)), parse_quote!(vec![])),
         ("unwrap_or_else", [other]) => ((held, parse_quote!(held_value)), body_of(other, 0)?.1),
         ("map_or", [other, some]) if is_pure(other) => (body_of(some, 1)?, (*other).clone()),
         ("map_or_else", [other, some]) => (body_of(some, 1)?, body_of(other, 0)?.1),
@@ -88,6 +86,28 @@ pub(in crate::trace) fn matched(name: &str, call: &ExprMethodCall) -> Result<syn
     };
     let (pattern, some) = some;
     Ok(parse_quote_spanned!(call.span()=> match matched_option { Some(#pattern) => #some, None => #none }))
+}
+
+/// `option.unwrap_or_default()` as `option.unwrap_or(value)`, of what it holds; `None` where that has no value that can be
+/// written.
+pub(in crate::trace) fn with_default(call: &ExprMethodCall, held: &Ty) -> Option<ExprMethodCall> {
+    let (receiver, value, span) = (&call.receiver, default_of(held)?, call.span());
+    Some(parse_quote_spanned!(span=> #receiver.unwrap_or(#value)))
+}
+
+/// The default value of a type.
+fn default_of(ty: &Ty) -> Option<Expr> {
+    match ty {
+        Ty::List(_) => Some(parse_quote!(vec![])),
+        Ty::Tuple(parts) => {
+            let parts = parts.iter().map(default_of).collect::<Option<Vec<Expr>>>()?;
+            Some(parse_quote!((#(#parts,)*)))
+        }
+        Ty::Rust(name) if name == "bool" => Some(parse_quote!(false)),
+        Ty::Rust(name) if name == "integer" || is_integer(name) => Some(parse_quote!(0)),
+        Ty::Rust(name) if matches!(name.as_str(), "float" | "f32" | "f64") => Some(parse_quote!(0.0)),
+        _ => None,
+    }
 }
 
 /// The two options of `a.zip(b)`.

@@ -107,3 +107,11 @@ impl<'a> Tracer<'a> {
         })
     }
 }
+
+/// Whether an option holds something, where the code says it.
+pub(in crate::trace) fn known_to_be_there(option: &Val, method: &str) -> Option<Val> {
+    let is_asked = matches!(method, "is_some" | "is_none");
+    let is_known = is_asked && matches!(option, Val::Some(_) | Val::Lit(Arg::None, _));
+    let answer = matches!(option, Val::Some(_)) == (method == "is_some");
+    is_known.then(|| Val::Lit(Arg::Bool(answer), Ty::Rust("bool".to_owned())))
+}

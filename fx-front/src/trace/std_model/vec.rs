@@ -39,6 +39,8 @@ impl<'a> Tracer<'a> {
             ("clone" | "to_vec" | "to_owned", Val::List(items)) if is_copy(element) && !items.is_empty() => {
                 Some(Ok(list.clone()))
             }
+            // Of an array: its elements by reference.
+            ("each_ref", Val::List(items)) => Some(Ok(Val::List(items.iter().cloned().map(Val::borrowed).collect()))),
             ("contains", Val::List(items)) if is_copy(element) && !items.is_empty() => Some(self.contained(list, call)),
             ("contains", Val::Node(..)) if is_copy(element) && !is_untyped(element) => Some(self.contained(list, call)),
             ("contains", Val::Node(..)) if self.index.is_enum(element) => {

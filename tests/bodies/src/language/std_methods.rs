@@ -1,6 +1,6 @@
 //! Methods of the standard library's numbers and options, which one table of the graph's crate describes.
 
-use fx_runtime::{Module, Tensor, traceable};
+use fx_runtime::{Module, Tensor, nn, traceable};
 
 /// Options that meet, and numbers with methods beyond the elementary ones.
 #[derive(Debug, Module)]
@@ -22,6 +22,30 @@ impl Methods {
     }
 }
 
+/// Options that stand for the default value of what they hold, and arrays by the references to their elements.
+#[derive(Debug, Module)]
+pub struct Defaults {
+    layers: Vec<nn::Linear>,
+    scale: Option<f64>,
+    affine: Option<(f64, i64)>,
+    axes: Option<Vec<i64>>,
+}
+
+#[traceable(strict)]
+impl Defaults {
+    pub fn forward(&self, xs: &Tensor, shift: Option<i64>) -> Tensor {
+        let outputs = [xs.relu(), xs.tanh()];
+        let rows = self.layers.iter().map(|layer| xs.apply(layer).size()[0]).max().unwrap_or_default();
+        let (factor, summand) = self.affine.unwrap_or_default();
+        let axes = self.axes.clone().unwrap_or_default();
+        let axis = axes.iter().copied().min().unwrap_or_default();
+        let [first, second] = outputs.each_ref().map(|one| one * factor + summand);
+        let ys = first * &outputs[1] + second * rows + self.scale.unwrap_or_default();
+        let ys = (ys + shift.unwrap_or_default()).narrow(axis, 0, xs.size().first().copied().unwrap_or_default());
+        if self.scale.map(|scale| scale > 1.0).unwrap_or_default() { ys.sin() } else { ys }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -32,5 +56,22 @@ mod tests {
         let cases = [randn(&[2, 3]), randn(&[1, 8])];
         agree!(|_| Methods { limit: Some(3), scale: Some(0.5) }, cases, |net, xs| net.forward(xs));
         agree!(|_| Methods { limit: Some(3), scale: None }, cases, |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn default_values() {
+        for (scale, affine, axes) in [(None, None, None), (Some(1.5), Some((2.0, 3)), Some(vec![1, 0]))] {
+            for count in [0, 1] {
+                let make = |p: &nn::Path| Defaults {
+                    layers: (0..count).map(|at| nn::linear(p / at, 4, 4, Default::default())).collect(),
+                    scale,
+                    affine,
+                    axes: axes.clone(),
+                };
+                for shift in [None, Some(2)] {
+                    agree!(make, [randn(&[2, 4]), randn(&[3, 4])], |net, xs| net.forward(xs, shift));
+                }
+            }
+        }
     }
 }
