@@ -73,7 +73,7 @@ impl ElementAccess {
     }
 }
 
-/// The variables whose elements the code asks for by a number that it computes.
+/// The variables whose elements the code asks for by a number that it computes, or parts of which it takes so.
 pub(crate) fn asked_lists(block: &syn::Block) -> Vec<String> {
     struct Find(Vec<String>);
     impl<'ast> Visit<'ast> for Find {
@@ -84,6 +84,16 @@ pub(crate) fn asked_lists(block: &syn::Block) -> Vec<String> {
                 self.0.extend(list.path.get_ident().map(ToString::to_string));
             }
             syn::visit::visit_expr_method_call(self, call);
+        }
+        fn visit_expr_index(&mut self, index: &'ast syn::ExprIndex) {
+            let is_computed =
+                |end: &Option<Box<syn::Expr>>| end.as_ref().is_some_and(|end| !matches!(**end, syn::Expr::Lit(_)));
+            if let (syn::Expr::Path(list), syn::Expr::Range(range)) = (&*index.expr, &*index.index)
+                && (is_computed(&range.start) || is_computed(&range.end))
+            {
+                self.0.extend(list.path.get_ident().map(ToString::to_string));
+            }
+            syn::visit::visit_expr_index(self, index);
         }
     }
     let mut find = Find(Vec::new());

@@ -36,6 +36,7 @@ pub(in crate::trace) mod results;
 pub(in crate::trace) mod returns;
 pub(in crate::trace) mod scan;
 pub(in crate::trace) mod size_query;
+pub(in crate::trace) mod slice_pattern;
 pub(in crate::trace) mod slice_split;
 pub(in crate::trace) mod zip;
 

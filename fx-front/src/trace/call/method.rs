@@ -15,7 +15,7 @@ use crate::trace::{
         option,
         range_variable::contained,
         size_query::with_mapped_option,
-        slice_split::unwrapped_split,
+        slice_split::{parts_at, unwrapped_split},
     },
     tensor::{const_fold, operator},
     types::expectation::Expectation,
@@ -212,8 +212,12 @@ impl Tracer<'_> {
         if let Some(test) = contained(call) {
             return self.expr(&test).map(Some);
         }
-        if let Some(parts) = unwrapped_split(call) {
+        let split_at = || parts_at(call).filter(|(list, _)| matches!(self.chain_ty(list), Ty::List(_)));
+        if let Some(parts) = unwrapped_split(call).or_else(|| split_at().map(|(_, parts)| parts)) {
             return self.all(&parts).map(|parts| Some(Val::Tuple(parts)));
+        }
+        if let Some(numbers) = self.concatenated_numbers(call) {
+            return Ok(Some(numbers));
         }
         if let Some(held) = self.filled_option(call)? {
             let value = self.expr(&held)?;

@@ -1,8 +1,9 @@
-//! `list.split_last()` and `list.split_first()`: an element, and the list without it.
+//! `list.split_last()` and `list.split_first()`: an element, and the list without it; `list.split_at(n)`: two parts of it; `[a, b].concat()`: one
+//! list of several.
 
 use syn::{Expr, parse_quote_spanned, spanned::Spanned};
 
-use crate::syntax::is_chain;
+use crate::syntax::{is_chain, peeled};
 
 /// The element and the rest, as expressions of the list.
 struct Split {
@@ -61,4 +62,25 @@ pub(in crate::trace) fn unwrapped_split(call: &syn::ExprMethodCall) -> Option<[E
     let is_taken = call.method == "unwrap" || call.method == "expect";
     let Split { end, rest } = Split::of(&call.receiver).filter(|_| is_taken)?;
     Some([Expr::MethodCall(syn::ExprMethodCall { receiver: Box::new(end), ..call.clone() }), rest])
+}
+
+/// The parts of `list.split_at(n)`, and the list; `None` for any other call.
+pub(in crate::trace) fn parts_at(call: &syn::ExprMethodCall) -> Option<(&Expr, [Expr; 2])> {
+    let (list, at, span) = (&*call.receiver, call.args.first()?, call.span());
+    let is_plain = matches!(at, Expr::Lit(_)) || is_chain(at);
+    (call.method == "split_at" && is_chain(list) && is_plain)
+        .then(|| (list, [parse_quote_spanned!(span=> &#list[..#at]), parse_quote_spanned!(span=> &#list[#at..])]))
+}
+
+/// `[a, b].concat()` as a list that begins as the first and grows by each of the others; `None` for any other call.
+pub(in crate::trace) fn concatenated(call: &syn::ExprMethodCall) -> Option<Expr> {
+    let Expr::Array(lists) = peeled(&call.receiver) else { return None };
+    let is_concat = call.method == "concat" && call.args.is_empty();
+    let (first, span) = (lists.elems.first().filter(|_| is_concat)?, call.span());
+    let rest = lists.elems.iter().skip(1);
+    Some(parse_quote_spanned!(span=> {
+        let mut fx_joined = (#first).to_vec();
+        #(fx_joined.extend_from_slice(&(#rest)[..]);)*
+        fx_joined
+    }))
 }

@@ -20,9 +20,14 @@ use crate::trace::{
         match_tuple,
         option::condition_on_zip,
         results,
+        slice_pattern::{by_length, names_part},
         slice_split::SplitTest,
     },
-    flow::{condition_chain::Decide, enum_value::KnownArm, matched::Continuation},
+    flow::{
+        condition_chain::Decide,
+        enum_value::KnownArm,
+        matched::{Continuation, is_slice},
+    },
     unsupported,
 };
 
@@ -129,6 +134,9 @@ impl<'a> Tracer<'a> {
             let test: Vec<(Val, syn::Pat)> = parts.iter().cloned().zip(asks).collect();
             return self.if_all(&test, span, then, otherwise);
         }
+        if names_part(&condition.pat) && is_slice(&subject) {
+            return self.if_parts(subject, &condition.pat, span, then, otherwise);
+        }
         self.if_matches(subject, &condition.pat, span, then, otherwise)
     }
 
@@ -227,6 +235,13 @@ impl<'a> Tracer<'a> {
             let value = bound.and_then(|()| self.last_expr(&arm.body, tail));
             self.env.close();
             return value;
+        }
+        if is_slice(&subject) {
+            let name = self.fresh_name("list", span);
+            if let Some(decision) = by_length(choice, &name) {
+                let known = [(name.to_string(), subject)];
+                return self.with_variables(&known, |tracer| tracer.last_expr(&decision, tail));
+            }
         }
         let forms = self.ref_kinds_of(&subject);
         let subject = self.slice_subject(subject, &choice.arms.iter().map(|arm| &arm.pat).collect::<Vec<_>>(), span)?;

@@ -43,15 +43,40 @@ impl<'a> Tracer<'a> {
             };
             starts.push((name.to_string(), value));
         }
+        let done = self.gathered_in(&starts, each, trace_for);
+        match done {
+            Err(fault) if starts.iter().any(|(_, value)| matches!(value, Val::List(items) if items.is_empty())) => {
+                // What an iteration adds may hang on a list of which it is not known how long it is, so that there are no
+                // iterations to write out.
+                if !self.spill_read(&each.expr)? {
+                    return Err(fault);
+                }
+                self.gathered_in(&starts, each, trace_for)
+            }
+            done => done,
+        }
+    }
+
+    /// What the loop leaves in the variables that begin so.
+    fn gathered_in(
+        &mut self,
+        starts: &[(String, Val)],
+        each: &syn::ExprForLoop,
+        trace_for: ForLoops<'_, 'a>,
+    ) -> Result<Val> {
+        let mark = self.checkpoint();
         self.env.open();
-        for (name, value) in &starts {
+        for (name, value) in starts {
             self.env.declare(name, value.clone());
         }
         let done = trace_for(self, each);
         let read = |(name, _): &(String, Val)| self.env.read(name).cloned().unwrap_or(Val::Unit);
         let mut values: Vec<Val> = starts.iter().map(read).collect();
         self.env.close();
-        done?;
+        if let Err(fault) = done {
+            self.rollback(mark);
+            return Err(fault);
+        }
         Ok(if values.len() > 1 { Val::Tuple(values) } else { values.pop().unwrap_or(Val::Unit) })
     }
 

@@ -8,7 +8,10 @@ use syn::spanned::Spanned;
 
 use crate::syntax::matches_all;
 use crate::trace::types::ty::is_copy;
-use crate::trace::{RefKind, RefKinds, Result, Tracer, Ty, Val, flow::join::Branch, unsupported};
+use crate::trace::{
+    RefKind, RefKinds, Result, Tracer, Ty, Val, asked::base, desugar::slice_pattern::SliceTest, flow::join::Branch,
+    unsupported,
+};
 
 /// What happens in an arm.
 pub(in crate::trace) type Continuation<'c, 'a> = &'c mut dyn FnMut(&mut Tracer<'a>) -> Result<Val>;
@@ -81,6 +84,32 @@ impl<'a> Tracer<'a> {
         let other = self.in_region(owner, otherwise)?;
         self.edit_node(owner).op = Op::Match(vec![then.0, rest]);
         self.join_branches(owner, &[then.1, other], span)
+    }
+
+    /// `if let [first, rest @ ..] = subject { then } else { otherwise }`.
+    pub(in crate::trace) fn if_parts(
+        &mut self,
+        subject: Val,
+        pat: &syn::Pat,
+        span: Span,
+        then: Continuation<'_, 'a>,
+        otherwise: Continuation<'_, 'a>,
+    ) -> Result<Val> {
+        let name = self.fresh_name("list", span);
+        let Some(SliceTest { test, bound }) = SliceTest::of(pat, &name) else {
+            return unsupported(pat.span(), "a pattern of this form");
+        };
+        self.with_variables(&[(name.to_string(), subject)], |tracer| {
+            let flag = tracer.expr(base(&test))?;
+            let then = &mut |tracer: &mut Self| {
+                for (pat, part) in &bound {
+                    let part = tracer.expr(part)?;
+                    tracer.bind(pat, part)?;
+                }
+                then(tracer)
+            };
+            tracer.if_value(&flag, (pat.span(), span), then, otherwise)
+        })
     }
 
     /// A list that is matched against patterns of its elements, as the slice that it has to be.
@@ -205,4 +234,9 @@ impl<'a> Tracer<'a> {
             &mut |tracer: &mut Self| tracer.if_all(rest, span, then, &mut |tracer| otherwise.borrow_mut()(tracer));
         self.if_matches(value.clone(), pat, span, then, &mut |tracer| otherwise.borrow_mut()(tracer))
     }
+}
+
+/// Whether it is a list by whose length it can be decided what becomes of it.
+pub(in crate::trace) fn is_slice(subject: &Val) -> bool {
+    matches!(subject.ty(), Ty::List(_)) && matches!(subject, Val::Node(..) | Val::List(_))
 }

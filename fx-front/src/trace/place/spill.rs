@@ -42,12 +42,31 @@ impl Tracer<'_> {
     /// Gives the lists of tensors that are written out, and whose elements a loop with this body asks for by number, variables
     /// of their own before it.
     pub(in crate::trace) fn spill_asked(&mut self, body: &syn::Block, span: Span) -> Result<()> {
-        let tensors = |name: &String| match self.env.read(name) {
+        let names: Vec<String> = asked_lists(body).into_iter().filter(|name| self.is_written_out_list(name)).collect();
+        self.spill_variables(&names, span)
+    }
+
+    /// The same of those that the expression reads; whether there are any.
+    pub(in crate::trace) fn spill_read(&mut self, expr: &syn::Expr) -> Result<bool> {
+        let read = std::cell::RefCell::new(Vec::new());
+        crate::syntax::any(expr, |part| {
+            if let syn::Expr::Path(path) = part {
+                read.borrow_mut().extend(path.path.get_ident().map(ToString::to_string));
+            }
+            false
+        });
+        let mut names: Vec<String> = read.into_inner();
+        names.retain(|name| self.is_written_out_list(name));
+        self.spill_variables(&names, expr.span())?;
+        Ok(!names.is_empty())
+    }
+
+    /// Whether the variable holds a list of tensors that is written out.
+    fn is_written_out_list(&self, name: &str) -> bool {
+        match self.env.read(name) {
             Some(Val::List(items)) => !items.is_empty() && items.iter().all(|item| item.ty() == Ty::Tensor),
             _ => false,
-        };
-        let names: Vec<String> = asked_lists(body).into_iter().filter(tensors).collect();
-        self.spill_variables(&names, span)
+        }
     }
 
     /// The same of the lists in a value.

@@ -2,7 +2,11 @@
 
 use syn::spanned::Spanned;
 
-use crate::trace::{RefKind, Result, Tracer, Ty, Val, desugar::iterator_chain::is_chain};
+use crate::trace::types::ty::{is_copy, is_untyped};
+use crate::trace::{
+    RefKind, Result, Tracer, Ty, Val,
+    desugar::{iterator_chain::is_chain, slice_split::concatenated},
+};
 
 impl Tracer<'_> {
     /// `list.extend(items)` as a `push` for each of the items.
@@ -18,6 +22,21 @@ impl Tracer<'_> {
             }
         };
         self.expr(&pushed)
+    }
+
+    /// `[a, b].concat()` of lists of numbers; `None` of anything else.
+    pub(in crate::trace) fn concatenated_numbers(&mut self, call: &syn::ExprMethodCall) -> Option<Val> {
+        let joined = concatenated(call)?;
+        let mark = self.checkpoint();
+        match self.expr(&joined) {
+            Ok(numbers) if matches!(numbers.ty(), Ty::List(held) if is_copy(&held) && !is_untyped(&held)) => {
+                Some(numbers)
+            }
+            _ => {
+                self.rollback(mark);
+                None
+            }
+        }
     }
 
     /// `list.extend(option)` of an option that owns a tensor as a `push` of what it holds; `None` of anything else.

@@ -89,6 +89,7 @@ pub mod scans;
 pub mod shadowed_names;
 pub mod shown_choices;
 pub mod size_lists;
+pub mod slice_parts;
 pub mod spellings;
 pub mod statements;
 pub mod std_methods;
