@@ -69,6 +69,7 @@ impl Tracer<'_> {
             let value = if option.is_some() { self.made_option(value, &ty) } else { value };
             let is_tensor = ty == Ty::Tensor && matches!(written, syn::Type::Reference(_));
             let value = if is_tensor { self.as_tensor(value, span)? } else { value };
+            let value = if self.types_only { with_told_options(value, &ty) } else { value };
             let value = match value {
                 Val::Node(id, Ty::Unknown, form) => {
                     if self.is_unnamed(&value) {
@@ -179,4 +180,17 @@ fn may_lend(ty: &syn::Type) -> bool {
     let is_option = path.path.segments.last().is_some_and(|last| last.ident == "Option");
     let is_mut = |ty: &syn::Type| matches!(ty, syn::Type::Reference(reference) if reference.mutability.is_some());
     is_option && type_args(&path.path).any(is_mut)
+}
+
+/// The value with the type of the parameter for each option of which nothing said so far what it may hold.
+fn with_told_options(value: Val, ty: &Ty) -> Val {
+    match (value, ty) {
+        (Val::Tuple(parts), Ty::Tuple(types)) if parts.len() == types.len() => {
+            Val::Tuple(parts.into_iter().zip(types).map(|(part, ty)| with_told_options(part, ty)).collect())
+        }
+        (Val::Node(id, Ty::Option(held), form), Ty::Option(_)) if *held == Ty::Unknown => {
+            Val::Node(id, ty.clone(), form)
+        }
+        (value, _) => value,
+    }
 }

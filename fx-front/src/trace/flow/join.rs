@@ -43,7 +43,8 @@ impl Tracer<'_> {
         if self.env.is_unreachable() {
             value = value.map(|_| Val::Never);
         }
-        let value = value.and_then(|value| self.some_as_value(value, expected.as_ref(), owner));
+        let origin = self.graph.node(owner).origin.clone();
+        let value = value.and_then(|value| self.some_as_value(value, expected.as_ref(), &origin));
         self.expects.next = None;
         self.env.close();
         let value = value.and_then(|value| {

@@ -1,6 +1,6 @@
 //! Options that branches and iterations hand over: one value, which owns what it holds.
 
-use fx_ir::{Arg, Effect, Host, HostOp, NodeId, Op, RegionId};
+use fx_ir::{Arg, Effect, Host, HostOp, NodeId, Op, Origin, RegionId};
 use proc_macro2::Span;
 
 use crate::trace::types::ty::{is_copy, is_untyped};
@@ -96,12 +96,13 @@ impl Tracer<'_> {
 
     /// Every variable that a region sets to `Some(..)`, where it was an option of which only the call knows, as one value.
     pub(in crate::trace) fn options_as_values(&mut self, before: &Env, owner: NodeId) -> Result<()> {
+        let origin = self.graph.node(owner).origin.clone();
         for name in self.env.changed_since(before) {
             let was_open = matches!(before.read(&name), Some(Val::Node(..) | Val::Lit(Arg::None, _)));
             match self.env.read(&name).cloned() {
                 Some(Val::Some(_)) if !was_open => {}
                 Some(value @ (Val::Some(_) | Val::Tuple(_) | Val::Fields(..) | Val::MutRef(..))) => {
-                    let whole = self.some_as_value(value, None, owner)?;
+                    let whole = self.some_as_value(value, None, &origin)?;
                     self.env.assign(&name, whole);
                 }
                 _ => {}
@@ -118,7 +119,7 @@ impl Tracer<'_> {
         branches: &[Branch],
         before: &Env,
     ) -> Result<(Vec<Branch>, Vec<String>)> {
-        let mut branches = branches.to_vec();
+        let (mut branches, origin) = (branches.to_vec(), self.graph.node(owner).origin.clone());
         let living = branches.iter().filter(|branch| !matches!(branch.value, Val::Never));
         let changed = changed_in(living.map(|branch| &branch.env), before);
         let mut known = Vec::new();
@@ -141,7 +142,7 @@ impl Tracer<'_> {
             }
             for (branch, value) in left.iter_mut().filter(|(_, value)| matches!(value, Val::Some(_))) {
                 let outer = std::mem::replace(&mut self.region, branch.region);
-                let whole = self.some_as_value(value.clone(), None, owner);
+                let whole = self.some_as_value(value.clone(), None, &origin);
                 self.region = outer;
                 branch.env.assign(&name, whole?);
             }
@@ -160,23 +161,23 @@ impl Tracer<'_> {
         &mut self,
         value: Val,
         expected: Option<&Expectation>,
-        owner: NodeId,
+        origin: &Origin,
     ) -> Result<Val> {
         let inner = match value {
             Val::Some(inner) => inner,
             Val::Tuple(parts) => {
                 let parts = parts.into_iter().enumerate().map(|(at, part)| {
                     let expected = expected.and_then(|expected| expected.part(at));
-                    self.some_as_value(part, expected.as_ref(), owner)
+                    self.some_as_value(part, expected.as_ref(), origin)
                 });
                 return parts.collect::<Result<_>>().map(Val::Tuple);
             }
             Val::Fields(shape, parts) => {
-                let parts = parts.into_iter().map(|part| self.some_as_value(part, None, owner));
+                let parts = parts.into_iter().map(|part| self.some_as_value(part, None, origin));
                 return Ok(Val::Fields(shape, parts.collect::<Result<_>>()?));
             }
             Val::MutRef(place, inner) => {
-                return Ok(Val::MutRef(place, Box::new(self.some_as_value(*inner, None, owner)?)));
+                return Ok(Val::MutRef(place, Box::new(self.some_as_value(*inner, None, origin)?)));
             }
             other => return Ok(other),
         };
@@ -200,8 +201,7 @@ impl Tracer<'_> {
             Some((operand, ty)) => (operand, ty, Effect::Io),
             None => (self.operand(&some, Span::call_site())?, some.ty(), Effect::Pure),
         };
-        let origin = self.graph.node(owner).origin.clone();
-        let ir = self.index.ir_type(&ty);
+        let (ir, origin) = (self.index.ir_type(&ty), origin.clone());
         let (op, args) = application(operand);
         let id = self.graph.push(self.region, Op::Host(Host::with_effect(op, effect)), args, "some", ir, origin);
         if matches!(kinds, RefKinds::Each(_)) && kinds.has_reference() {

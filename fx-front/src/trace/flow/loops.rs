@@ -181,10 +181,11 @@ impl Tracer<'_> {
         self.spill_variables(&written, span)?;
         let values = written.into_iter().filter_map(|name| self.env.read(&name).cloned().map(|value| (name, value)));
         let mut values: Vec<(String, Val)> = values.collect();
-        for (_, value) in &mut values {
+        for (name, value) in &mut values {
             // A variable of a known type.
             let none = if let Val::Lit(Arg::None, ty) = &*value { self.none_of(&ty.clone(), span) } else { None };
-            *value = none.unwrap_or_else(|| value.clone());
+            let origin = self.origin(span, name.as_str());
+            *value = self.some_as_value(none.unwrap_or_else(|| value.clone()), None, &origin)?;
         }
         Ok(values)
     }
@@ -253,7 +254,8 @@ impl Tracer<'_> {
     /// What a iteration hands over, with each `Some(..)` as one value of the iteration's region.
     fn with_options(&mut self, branch: &Branch, next: Vec<Val>, owner: NodeId) -> Result<Vec<Val>> {
         let outer = std::mem::replace(&mut self.region, branch.branch_region());
-        let next = next.into_iter().map(|value| self.some_as_value(value, None, owner)).collect();
+        let origin = self.graph.node(owner).origin.clone();
+        let next = next.into_iter().map(|value| self.some_as_value(value, None, &origin)).collect();
         self.region = outer;
         next
     }

@@ -13,6 +13,7 @@ pub mod borrowed_values;
 pub mod borrowing_closures;
 pub mod branches;
 pub mod capitals;
+pub mod carried_options;
 pub mod cast_functions;
 pub mod checks;
 pub mod chosen_functions;
