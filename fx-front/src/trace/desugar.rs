@@ -17,6 +17,7 @@ pub(in crate::trace) mod iterator_adaptors;
 pub(in crate::trace) mod iterator_chain;
 pub(in crate::trace) mod iterator_consumers;
 pub(in crate::trace) mod jumps;
+pub(in crate::trace) mod labelled_block;
 pub(in crate::trace) mod labels;
 pub(in crate::trace) mod lazy_variable;
 pub(in crate::trace) mod lent_option;

@@ -10,7 +10,7 @@ use crate::trace::types::ty::rounded;
 use crate::trace::{
     OnError, RefKind, Result, Tracer, Ty, Val,
     asked::{Asked, base},
-    desugar::result_chain::with_question_inside,
+    desugar::{labelled_block::as_call, result_chain::with_question_inside},
     tensor::{const_fold, op_type::enum_of_tch},
     unsupported,
 };
@@ -100,6 +100,10 @@ impl Tracer<'_> {
                 None => unsupported(repeat.span(), "`[value; count]` is not understood"),
             },
             syn::Expr::Block(block) if block.label.is_none() => self.block(&block.block, false),
+            syn::Expr::Block(block) => match as_call(block) {
+                Some(call) => self.expr(&call),
+                None => unsupported(block.span(), "a block that other jumps leave"),
+            },
             syn::Expr::If(branch) => self.branch(branch, false),
             syn::Expr::Match(choice) => self.choice(choice, false),
             syn::Expr::ForLoop(each) => self.for_loop(each),

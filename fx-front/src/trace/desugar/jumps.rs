@@ -36,11 +36,13 @@ struct Find {
 }
 
 impl<'ast> Visit<'ast> for Find {
-    fn visit_expr_break(&mut self, _: &'ast syn::ExprBreak) {
-        self.found = true;
+    // A jump with a label is out of a block in the loop: those of loops have none any more.
+    fn visit_expr_break(&mut self, jump: &'ast syn::ExprBreak) {
+        self.found |= jump.label.is_none();
+        syn::visit::visit_expr_break(self, jump);
     }
-    fn visit_expr_continue(&mut self, _: &'ast syn::ExprContinue) {
-        self.found = true;
+    fn visit_expr_continue(&mut self, jump: &'ast syn::ExprContinue) {
+        self.found |= jump.label.is_none();
     }
     fn visit_expr_for_loop(&mut self, _: &'ast syn::ExprForLoop) {}
     fn visit_expr_while(&mut self, _: &'ast syn::ExprWhile) {}

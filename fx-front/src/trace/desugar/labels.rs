@@ -160,9 +160,9 @@ impl VisitMut for Inner<'_> {
     fn visit_expr_closure_mut(&mut self, _: &mut syn::ExprClosure) {}
 }
 
-/// A loop of a function that returns a tensor, and what stands behind it, without `return` in the loop; `None` where
+/// A loop of a function that returns a value of that type, and what stands behind it, without `return` in the loop; `None` where
 /// there is none in it.
-pub(in crate::trace) fn without_return(stmt: &Stmt, rest: &[Stmt]) -> Option<Block> {
+pub(in crate::trace) fn without_return(stmt: &Stmt, rest: &[Stmt], yields: &syn::Type) -> Option<Block> {
     if !is_loop(stmt) {
         return None;
     }
@@ -184,7 +184,7 @@ pub(in crate::trace) fn without_return(stmt: &Stmt, rest: &[Stmt]) -> Option<Blo
             rest => parse_quote_spanned!(span=> { #(#rest)* }),
         };
         parse_quote_spanned!(span=> {
-            let mut fx_returned: Option<::fx_runtime::Tensor> = None;
+            let mut fx_returned: Option<#yields> = None;
             #stmt
             match fx_returned { Some(fx_value) => fx_value, None => #rest }
         })
@@ -261,8 +261,9 @@ mod tests {
             'fx_left: for x in y { if c { fx_returned = Some(x); break 'fx_left; } }
             match fx_returned { Some(fx_value) => fx_value, None => { z } } }";
         let want: Block = syn::parse_str(want).expect("a block");
-        let found = without_return(&body.stmts[0], &body.stmts[1..]).expect("a return");
+        let tensor: syn::Type = syn::parse_quote!(::fx_runtime::Tensor);
+        let found = without_return(&body.stmts[0], &body.stmts[1..], &tensor).expect("a return");
         assert_eq!(found.to_token_stream().to_string(), want.to_token_stream().to_string());
-        assert!(without_return(&body.stmts[1], &[]).is_none());
+        assert!(without_return(&body.stmts[1], &[], &tensor).is_none());
     }
 }

@@ -2,7 +2,7 @@
 
 use fx_ir::{Arg, Effect, HostOp, Op};
 use proc_macro2::Span;
-use syn::spanned::Spanned;
+use syn::{parse_quote, spanned::Spanned};
 
 use crate::index::Resolved;
 use crate::syntax::{
@@ -153,8 +153,10 @@ impl Tracer<'_> {
             // Such an error leaves the frozen model where it is made.
             return None;
         }
-        if returns::is_loop_with(stmt) && !self.is_entry() && self.yields_tensor() {
-            return without_return(stmt, rest).map(|block| self.block(&block, true));
+        // What a closure yields its body says.
+        let yields: syn::Type = if self.closures > 0 { parse_quote!(_) } else { parse_quote!(::fx_runtime::Tensor) };
+        if returns::is_loop_with(stmt) && (self.closures > 0 || !self.is_entry() && self.yields_tensor()) {
+            return without_return(stmt, rest, &yields).map(|block| self.block(&block, true));
         }
         let is_declared =
             |name: &str| self.env.has(name) || matches!(self.index.resolve(self.module(), name), Resolved::Item(..));
@@ -184,7 +186,7 @@ impl Tracer<'_> {
             syn::Expr::Return(ret) if tail => ret.expr.as_ref().map_or(Ok(Val::Unit), |value| self.expr(value)),
             syn::Expr::If(branch) if tail && contains_return(expr) => self.branch(branch, true),
             syn::Expr::Match(choice) if tail && contains_return(expr) => self.choice(choice, true),
-            syn::Expr::Block(block) if tail => self.block(&block.block, true),
+            syn::Expr::Block(block) if tail && block.label.is_none() => self.block(&block.block, true),
             _ if tail && self.errors_propagate() && self.returns_result() => self.with_question(expr),
             _ => self.expr(expr),
         }

@@ -50,6 +50,7 @@ pub mod helpers;
 pub mod hidden_variables;
 pub mod iterators;
 pub mod kept_references;
+pub mod labelled_blocks;
 pub mod laziness;
 pub mod lent_arguments;
 pub mod lent_options;
