@@ -37,7 +37,7 @@ pub(crate) use resolve::from_root;
 pub(crate) use shadowed::is_of_prelude;
 pub use shadowed::{Prelude, spelled_out};
 pub use types::Ty;
-pub(crate) use types::called_as;
+pub(crate) use types::{called_as, is_text};
 pub(crate) use visible::scope_of;
 
 /// What stands in for a builder function.

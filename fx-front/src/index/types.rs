@@ -313,7 +313,12 @@ fn is_map(path: &str) -> bool {
 
 /// Whether keys of the type are understood.
 fn is_key(ty: &Ty) -> bool {
-    matches!(ty, Ty::Rust(name) if name == "String" || fx_ir::scalar::is_integer(name))
+    matches!(ty, Ty::Rust(name) if is_text(name) || fx_ir::scalar::is_integer(name))
+}
+
+/// Whether it is a text of its own, or a reference to one, both of which are looked up by a `&str`.
+pub(crate) fn is_text(name: &str) -> bool {
+    matches!(name.trim_start_matches('&'), "String" | "str")
 }
 
 /// Whether it is a number, a truth value or a character.

@@ -4,6 +4,7 @@ use fx_ir::{Arg, HostOp, scalar};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
+use crate::index::is_text as is_text_type;
 use crate::trace::{RefKind, Result, Tracer, Ty, Val, tensor::operator, unsupported};
 
 impl Tracer<'_> {
@@ -43,8 +44,8 @@ impl Tracer<'_> {
         let (value, span) = (self.expr(at)?.behind(), at.span());
         let is_text = matches!(value.ty(), Ty::Rust(ty) if matches!(ty.trim_start_matches('&'), "str" | "String"));
         match (&value, key) {
-            (Val::Lit(text @ Arg::Str(_), _), Ty::Rust(key)) if key == "String" => Ok(text.clone()),
-            (Val::Node(..), Ty::Rust(key)) if key == "String" && is_text => {
+            (Val::Lit(text @ Arg::Str(_), _), Ty::Rust(key)) if is_text_type(key) => Ok(text.clone()),
+            (Val::Node(..), Ty::Rust(key)) if is_text_type(key) && is_text => {
                 Ok(HostOp::Slice("..".to_owned()).on(self.operand(&value, span)?))
             }
             (value, Ty::Rust(name)) if scalar::is_integer(name) && operator::is_number(value) => {

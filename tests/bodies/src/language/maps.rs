@@ -72,6 +72,28 @@ impl Numbered {
     }
 }
 
+/// Tensors by borrowed names.
+#[derive(Debug, Module)]
+pub struct Batch {
+    fc: nn::Linear,
+    names: Vec<String>,
+}
+
+#[traceable(strict)]
+impl Batch {
+    pub fn forward(&self, batch: &BTreeMap<&str, Tensor>, others: &HashMap<&'static str, Tensor>) -> Tensor {
+        let ids = &batch["ids"];
+        let mask = batch.get("mask").map(|mask| mask.to_kind(Kind::Float)).unwrap_or_else(|| ids.ones_like());
+        let mut ys = ids.apply(&self.fc) * mask;
+        for name in &self.names {
+            if let Some(other) = others.get(name.as_str()) {
+                ys = ys + other;
+            }
+        }
+        if others.contains_key("scale") { ys * &others["scale"] } else { ys.relu() }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,5 +125,20 @@ mod tests {
             &HashMap::from([(2, b.shallow_clone())])
         ));
         agree!(make, cases, |net, (a, b)| net.forward(&BTreeMap::from([(0, a.shallow_clone())]), &HashMap::new()));
+    }
+
+    #[test]
+    fn by_borrowed_names() {
+        let make = |p: &nn::Path| Batch {
+            fc: nn::linear(p / "fc", 4, 4, Default::default()),
+            names: vec!["first".to_owned(), "second".to_owned()],
+        };
+        let cases = [(randn(&[2, 4]), randn(&[2, 4]))];
+        agree!(make, cases, |net, (a, b)| net.forward(
+            &BTreeMap::from([("ids", a.shallow_clone()), ("mask", b.shallow_clone())]),
+            &HashMap::from([("second", b.shallow_clone()), ("scale", a.shallow_clone())])
+        ));
+        agree!(make, cases, |net, (a, b)| net
+            .forward(&BTreeMap::from([("ids", a.shallow_clone())]), &HashMap::from([("first", b.shallow_clone())])));
     }
 }
