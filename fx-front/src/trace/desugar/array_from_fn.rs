@@ -1,4 +1,5 @@
-//! `let heads: [Tensor; 3] = std::array::from_fn(|i| ..)` as the array whose elements are written out.
+//! `let heads: [Tensor; 3] = std::array::from_fn(|i| ..)` as the array whose elements are written out, and so is
+//! `let caches: [Option<Tensor>; 2] = Default::default()`.
 
 use syn::{Expr, parse_quote_spanned, spanned::Spanned};
 
@@ -10,6 +11,9 @@ const MOST: i64 = 64;
 
 /// The array, where the variable's pattern or the call says how long it is; `None` for any other code.
 pub(in crate::trace) fn written_out(pat: &syn::Pat, init: &Expr) -> Option<Expr> {
+    if let Some(empty) = empty_options(pat, init) {
+        return Some(empty);
+    }
     let Expr::Call(call) = init else { return None };
     let (Expr::Path(path), Some(Expr::Closure(closure))) = (&*call.func, call.args.first()) else { return None };
     if !path_text(&path.path).ends_with("array::from_fn") || !is_plain_closure(closure, 1) {
@@ -21,6 +25,20 @@ pub(in crate::trace) fn written_out(pat: &syn::Pat, init: &Expr) -> Option<Expr>
         let at = syn::LitInt::new(&format!("{at}usize"), closure.span());
         parse_quote_spanned!(body.span()=> { let #number = #at; #body })
     });
+    Some(parse_quote_spanned!(init.span()=> [#(#items),*]))
+}
+
+/// The default of an array of options, where the variable's type says that it is one.
+fn empty_options(pat: &syn::Pat, init: &Expr) -> Option<Expr> {
+    let (syn::Pat::Type(typed), Expr::Call(call)) = (pat, init) else { return None };
+    let (syn::Type::Array(array), Expr::Path(function)) = (&*typed.ty, &*call.func) else { return None };
+    let syn::Type::Path(held) = &*array.elem else { return None };
+    let is_option = held.path.segments.last().is_some_and(|last| last.ident == "Option");
+    if !is_option || path_text(&function.path) != "Default::default" {
+        return None;
+    }
+    let length = integer_literal(&array.len).filter(|&length| length <= MOST)?;
+    let items = (0..length).map(|_| -> Expr { parse_quote_spanned!(init.span()=> None) });
     Some(parse_quote_spanned!(init.span()=> [#(#items),*]))
 }
 

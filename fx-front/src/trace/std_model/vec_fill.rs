@@ -108,11 +108,23 @@ impl Tracer<'_> {
         Ok(Some(Val::Unit))
     }
 
-    /// An empty list of options whose type is written: what is put in may not say of what they are.
+    /// A list of options whose type is written, and which is empty or has options that are `None`: what is put in may not say
+    /// of what they are.
     pub(in crate::trace) fn typed_list(&mut self, value: Val, ty: &Ty, written: &syn::Type) -> Val {
         let is_open = matches!(&value, Val::List(items) if items.is_empty());
         let of_options = matches!(ty, Ty::List(element) if matches!(**element, Ty::Option(_)));
         let Ty::List(element) = ty else { return value };
+        if let Val::List(items) = &value
+            && of_options
+            && !items.is_empty()
+            && !holds_reference(written)
+        {
+            let typed = |item: &Val| match item {
+                Val::Lit(Arg::None, _) => Val::Lit(Arg::None, (**element).clone()),
+                item => item.clone(),
+            };
+            return Val::List(items.iter().map(typed).collect());
+        }
         let spelled = match &**element {
             Ty::Option(held) if holds_reference(written) => {
                 let held = self.spelling(held).filter(|_| **held == Ty::Tensor);

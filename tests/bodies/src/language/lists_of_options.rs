@@ -164,6 +164,45 @@ impl ReadsOrPanics {
     }
 }
 
+/// Lists that begin with nothing in them, written out.
+#[derive(Debug, Module)]
+pub struct BegunWithNone {
+    fc: nn::Linear,
+}
+
+#[traceable(strict)]
+impl BegunWithNone {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let mut nodes: Vec<Option<Tensor>> = vec![None, None];
+        nodes[0] = Some(xs.apply(&self.fc));
+        nodes[1] = Some(nodes[0].as_ref().unwrap().relu());
+        let mut levels: [Option<Tensor>; 3] = [None, None, None];
+        for at in 0..3 {
+            if at < xs.dim() {
+                levels[at] = Some(xs * at as i64);
+            }
+        }
+        let mut pairs: Vec<Option<(Tensor, Tensor)>> = vec![None, None];
+        for at in 0..2 {
+            let key = xs + at as i64;
+            pairs[at] = Some((key.shallow_clone(), key.sin()));
+        }
+        let (key, value) = pairs[1].take().unwrap();
+        let mut last: [Option<Tensor>; 2] = Default::default();
+        for (at, slot) in last.iter_mut().enumerate() {
+            *slot = Some(xs - at as i64);
+        }
+        let mut sizes: Vec<Option<i64>> = vec![None, Some(2)];
+        sizes[0] = Some(xs.size()[0]);
+        let sum = levels.iter().flatten().fold(nodes[1].take().unwrap(), |sum, level| sum + level);
+        let sum = sum * (sizes[0].unwrap() + sizes[1].unwrap()) + key * value;
+        match (&last[0], &last[1], &pairs[1], &nodes[0]) {
+            (Some(first), Some(second), None, Some(node)) => sum + first * second * node,
+            _ => sum.neg(),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -208,5 +247,11 @@ mod tests {
         let make = |p: &nn::Path| Reads { fc: nn::linear(p / "fc", 4, 4, Default::default()) };
         agree!(make, [randn(&[2, 4])], |net, xs| net.forward(xs));
         agree!(|_| ReadsOrPanics {}, [randn(&[2, 4]), -randn(&[2, 4]).abs()], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn begun_with_none() {
+        let make = |p: &nn::Path| BegunWithNone { fc: nn::linear(p / "fc", 4, 4, Default::default()) };
+        agree!(make, [randn(&[2, 4]), randn(&[2, 3, 4])], |net, xs| net.forward(xs));
     }
 }
