@@ -66,6 +66,11 @@ pub(in crate::trace) fn consumed(call: &ExprMethodCall, around: &dyn Surrounding
             let start = Start::Value(Box::new(parse_quote_spanned!(span=> None)));
             Some(Chain::Loop(Accumulation { variables: vec![(reduced, start)], each }))
         }
+        (IteratorMethod::Reduce, [Expr::Path(function)]) => {
+            let closure: Expr = parse_quote_spanned!(span=> |fx_one, fx_other| #function(fx_one, fx_other));
+            let args = std::iter::once(closure).collect();
+            consumed(&ExprMethodCall { args, ..call.clone() }, around)
+        }
         (IteratorMethod::Unzip, []) => unzipped(call).map(Chain::Loop),
         _ => None,
     }

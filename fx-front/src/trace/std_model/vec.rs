@@ -52,6 +52,10 @@ impl<'a> Tracer<'a> {
                 | "split_off",
                 _,
             ) => self.changed(list, element, name, call),
+            ("sort" | "sort_unstable" | "dedup", _) if is_copy(element) && call.args.is_empty() => {
+                self.changed(list, element, name, call)
+            }
+            ("rotate_left" | "rotate_right", _) => self.changed(list, element, name, call),
             ("extend" | "extend_from_slice", _) => match extension(element, call) {
                 Some(items) => Some(self.extended(&items, call)),
                 None => self.extended_by_option(call).or_else(|| self.changed(list, element, name, call)),

@@ -188,7 +188,7 @@ impl OpaqueShadow {
                 .map(|k| {
                     let mut r = vec![k];
                     r.push(n);
-                    r.rotate_left(1);
+                    r.sort_by_key(|k| -k);
                     r[0]
                 })
                 .collect();

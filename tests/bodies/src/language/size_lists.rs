@@ -275,6 +275,37 @@ impl Moved {
     }
 }
 
+/// Lists of sizes that are sorted, and whose elements change their places.
+#[derive(Debug, Module)]
+pub struct SortedSizes {}
+
+fn doubled(sum: Tensor, next: Tensor) -> Tensor {
+    sum + next * 2
+}
+
+#[traceable(strict)]
+impl SortedSizes {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let mut sizes = xs.size();
+        let before = sizes[0];
+        if sizes.len() > 2 {
+            sizes.sort();
+        }
+        let first = sizes[0];
+        sizes.reverse();
+        let mut rest: Vec<i64> = sizes.iter().map(|size| size % 3).collect();
+        rest.sort_unstable();
+        rest.dedup();
+        let mut axes: Vec<i64> = (0..xs.dim() as i64).collect();
+        axes.rotate_left(1);
+        let mut parts = vec![xs.relu(), xs.tanh()];
+        parts.rotate_right(1);
+        let ys = Tensor::cat(&parts, 0) * (before + first * sizes[0]) + rest.len() as i64 * rest[0];
+        let sum = ys.unbind(0).into_iter().reduce(doubled).unwrap();
+        xs.permute(&axes) * sum.mean(fx_runtime::Kind::Float)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -371,5 +402,10 @@ mod tests {
     #[test]
     fn moved() {
         agree!(|p| Moved { fc: linear(p, "fc") }, [randn(&[2, 4]), randn(&[2, 3, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn sorted() {
+        agree!(|_| SortedSizes {}, [randn(&[2, 4]), randn(&[5, 3, 4])], |net, xs| net.forward(xs));
     }
 }
