@@ -69,7 +69,7 @@ impl<'e> ArrayConversion<'e> {
 }
 
 /// The length of an array type: a number, or the name of one.
-pub(in crate::trace) fn array_length(ty: &syn::Type) -> Option<&Expr> {
+fn array_length(ty: &syn::Type) -> Option<&Expr> {
     match ty {
         syn::Type::Array(array) => {
             let is_known = integer_literal(&array.len).is_some() || matches!(array.len, Expr::Path(_));

@@ -9,8 +9,9 @@ use crate::trace::desugar::closure_form::{is_plain_closure, plain};
 /// More elements than this are not written out.
 const MOST: i64 = 64;
 
-/// The array, where the variable's pattern or the call says how long it is; `None` for any other code.
-pub(in crate::trace) fn written_out(pat: &syn::Pat, init: &Expr) -> Option<Expr> {
+/// The array, where the variable's type, which is an array so long, or its pattern or the call says how long it is; `None` for
+/// any other code.
+pub(in crate::trace) fn written_out(pat: &syn::Pat, init: &Expr, typed: Option<i64>) -> Option<Expr> {
     if let Some(empty) = empty_options(pat, init) {
         return Some(empty);
     }
@@ -19,7 +20,7 @@ pub(in crate::trace) fn written_out(pat: &syn::Pat, init: &Expr) -> Option<Expr>
     if !path_text(&path.path).ends_with("array::from_fn") || !is_plain_closure(closure, 1) {
         return None;
     }
-    let length = length_of_call(&path.path).or_else(|| length_of(pat)).filter(|&length| length <= MOST)?;
+    let length = length_of_call(&path.path).or(typed).or_else(|| length_of(pat)).filter(|&length| length <= MOST)?;
     let (number, body) = (plain(&closure.inputs[0]), &closure.body);
     let items = (0..length).map(|at| -> Expr {
         let at = syn::LitInt::new(&format!("{at}usize"), closure.span());

@@ -22,23 +22,19 @@ impl<'a> Tracer<'a> {
     /// error: `list.try_into().map_err(|_| ..)?`; `None` for anything else.
     pub(in crate::trace) fn array_of(&mut self, pat: &syn::Pat, init: &syn::Expr) -> Result<Option<Val>> {
         let Some((conversion, error)) = ArrayConversion::unwrapped(init) else { return Ok(None) };
-        let (pat, length) = match pat {
-            syn::Pat::Type(syn::PatType { pat, ty, .. }) => match &**ty {
-                syn::Type::Array(array) => (&**pat, Some(&array.len)),
-                _ => return Ok(None),
-            },
-            pat => (pat, conversion.length),
+        let (pat, count) = match pat {
+            syn::Pat::Type(syn::PatType { pat, ty, .. }) => (&**pat, self.length_of_type(ty, self.module())),
+            pat => (pat, conversion.length.and_then(|length| self.known_length(length, self.module()))),
         };
         let is_apart = matches!(pat, syn::Pat::Slice(_));
-        let Some(length) = length.filter(|_| is_apart || matches!(pat, syn::Pat::Ident(_))) else { return Ok(None) };
-        let Some(count) = self.known_length(length) else { return Ok(None) };
+        let Some(count) = count.filter(|_| is_apart || matches!(pat, syn::Pat::Ident(_))) else { return Ok(None) };
         let mark = self.checkpoint();
         let (list, span) = (self.expr(conversion.list)?, init.span());
         if !matches!(list.ty(), Ty::List(_)) || !matches!(list, Val::Node(..) | Val::List(_)) {
             return unsupported(span, "the method `try_into`");
         }
         if let Some(error) = error {
-            let name = self.fresh_name("list", span);
+            let (name, length) = (self.fresh_name("list", span), proc_macro2::Literal::i64_unsuffixed(count));
             let check: syn::Expr = syn::parse_quote_spanned!(span=> if #name.len() != #length {
                 return Err(::core::convert::From::from(#error));
             });
@@ -59,8 +55,11 @@ impl<'a> Tracer<'a> {
         expected: Option<&Expectation>,
     ) -> Result<Option<Val>> {
         let Some(conversion) = ArrayConversion::taken(call) else { return Ok(None) };
-        let length = conversion.length.or(expected.and_then(Expectation::array_length));
-        let Some(count) = length.and_then(|length| self.known_length(length)) else { return Ok(None) };
+        let said = conversion.length.and_then(|length| self.known_length(length, self.module()));
+        let expected = expected.map(|expected| self.expected_as_written(expected));
+        let Some(count) = said.or_else(|| expected.and_then(|(ty, module)| self.length_of_type(ty, module))) else {
+            return Ok(None);
+        };
         let mark = self.checkpoint();
         let list = self.expr(conversion.list)?;
         if !matches!(list.ty(), Ty::List(_)) || !matches!(list, Val::Node(..) | Val::List(_)) {
@@ -70,14 +69,29 @@ impl<'a> Tracer<'a> {
         self.elements_of_array(&list, count, call.span()).map(Some)
     }
 
-    /// The length of an array, where it is a number, or a constant that is one.
-    fn known_length(&self, length: &syn::Expr) -> Option<i64> {
+    /// The length of an array type of the module, also by another name, where it is known.
+    pub(in crate::trace) fn length_of_type(&self, ty: &syn::Type, module: &str) -> Option<i64> {
+        match ty {
+            syn::Type::Array(array) => self.known_length(&array.len, module),
+            syn::Type::Paren(inner) => self.length_of_type(&inner.elem, module),
+            syn::Type::Path(path) if path.qself.is_none() => match self.index.resolve(module, &path_text(&path.path)) {
+                Resolved::Item(at, _, Name::Alias(alias)) if alias.generics.params.is_empty() => {
+                    self.length_of_type(&alias.ty, &at)
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The length of an array, where it is a number, or a constant of the module that is one.
+    fn known_length(&self, length: &syn::Expr, module: &str) -> Option<i64> {
         let syn::Expr::Path(path) = length else { return integer_literal(length) };
         let name = path_text(&path.path);
-        let known = match self.env.read(&name) {
+        let known = match self.env.read(&name).filter(|_| module == self.module()) {
             Some(Val::Lit(known, _)) => Some(known.clone()),
             Some(_) => None,
-            None => match self.index.resolve(self.module(), &name) {
+            None => match self.index.resolve(module, &name) {
                 Resolved::Item(_, _, Name::Const(known, _)) => known,
                 _ => None,
             },

@@ -127,7 +127,11 @@ impl Tracer<'_> {
         let by_variable = matches!(&local.pat, syn::Pat::Type(typed) if self.is_said_by_variable(&typed.ty));
         let is_branch = matches!(init, syn::Expr::If(_) | syn::Expr::Match(_));
         let by_variable = by_variable || is_branch && is_slice_variable(&local.pat);
-        let written_out = written_out(&local.pat, init);
+        let length = match &local.pat {
+            syn::Pat::Type(typed) => self.length_of_type(&typed.ty, self.module()),
+            _ => None,
+        };
+        let written_out = written_out(&local.pat, init, length);
         let init = written_out.as_ref().unwrap_or(init);
         let value = match self.array_of(&local.pat, init)? {
             Some(array) => Ok(array),

@@ -10,7 +10,7 @@ use proc_macro2::Span;
 use quote::ToTokens;
 
 use crate::syntax::{mentions, written_types::type_args};
-use crate::trace::desugar::array_conversion::{ArrayConversion, array_length};
+use crate::trace::desugar::array_conversion::ArrayConversion;
 use crate::trace::std_model::convert::is_conversion;
 use crate::trace::types::ty::is_copy;
 use crate::trace::{
@@ -65,11 +65,6 @@ impl Expectation {
         is_vec(&self.written)
     }
 
-    /// The length of an array.
-    pub(in crate::trace) fn array_length(&self) -> Option<&syn::Expr> {
-        array_length(&self.written)
-    }
-
     /// Of what is in an option.
     pub(in crate::trace) fn held(&self) -> Option<Expectation> {
         let syn::Type::Path(path) = &self.written else { return None };
@@ -99,6 +94,11 @@ impl Tracer<'_> {
         let value = trace(self);
         self.expects_vec = outer;
         value
+    }
+
+    /// The type as it is written, and the module that it is written in.
+    pub(in crate::trace) fn expected_as_written<'e>(&self, expected: &'e Expectation) -> (&'e syn::Type, &str) {
+        (&expected.written, &self.index.fns[expected.function].module)
     }
 
     pub(in crate::trace) fn expected_ty(&self, expected: &Expectation) -> Ty {

@@ -86,6 +86,33 @@ impl Arrays {
     }
 }
 
+type Levels = [Tensor; PARTS];
+
+/// The same by another name for the array's type.
+#[derive(Debug, Module)]
+pub struct Pyramid {
+    down: Vec<nn::Linear>,
+}
+
+fn joined(levels: &Levels) -> Levels {
+    let mut all: Vec<Tensor> = levels.iter().map(Tensor::relu).collect();
+    all.reverse();
+    all.try_into().unwrap_or_else(|_| unreachable!())
+}
+
+#[traceable(strict)]
+impl Pyramid {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let mut ys = xs.shallow_clone();
+        let levels: Levels = std::array::from_fn(|at| {
+            ys = ys.apply(&self.down[at]).tanh();
+            ys.shallow_clone()
+        });
+        let [first, _, last] = joined(&levels);
+        first * last + ys
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -110,5 +137,12 @@ mod tests {
         let linear = |p: nn::Path| nn::linear(p, 4, 4, Default::default());
         let make = |p: &nn::Path| Arrays { layers: vec![linear(p / 0), linear(p / 1)] };
         agree!(make, [randn(&[2, 4]), randn(&[3, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn by_another_name() {
+        let make =
+            |p: &nn::Path| Pyramid { down: (0..3).map(|at| nn::linear(p / at, 4, 4, Default::default())).collect() };
+        agree!(make, [randn(&[2, 4])], |net, xs| net.forward(xs));
     }
 }
