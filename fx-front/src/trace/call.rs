@@ -14,6 +14,7 @@ pub(in crate::trace) mod method;
 pub(in crate::trace) mod module_call;
 pub(in crate::trace) mod opaque_call;
 pub(in crate::trace) mod operator_call;
+pub(in crate::trace) mod option_call;
 pub(in crate::trace) mod output;
 mod own_numbers;
 pub(in crate::trace) mod panics;

@@ -27,19 +27,12 @@ impl Tracer<'_> {
         let expected = self.expects.next.take();
         let with_closures = with_closures(call, &|name| self.is_callable(name));
         let call = with_closures.as_ref().unwrap_or(call);
-        let mapped_sizes = with_mapped_option(call);
-        let call = mapped_sizes.as_ref().unwrap_or(call);
         let with_captures = self.with_own_captures(call)?;
         let call = with_captures.as_ref().unwrap_or(call);
         let converted = self.by_try_from(call, expected.as_ref());
         let call = converted.as_ref().unwrap_or(call);
-        if call.method == "collect"
-            && let Some(list) = self.collected(call, expected.as_ref())?
-        {
-            return Ok(list);
-        }
-        if let Some(array) = self.converted_array(call, expected.as_ref())? {
-            return Ok(array);
+        if let Some(value) = self.by_expectation(call, expected.as_ref())? {
+            return Ok(value);
         }
         if let Some(value) = self.by_form(call, errors)? {
             return Ok(value);
@@ -86,17 +79,6 @@ impl Tracer<'_> {
         self.method_of_value(receiver, &name, call)
     }
 
-    /// `flag.then(..)` and `flag.then_some(..)`.
-    fn asked_of(&mut self, flag: Val, call: &syn::ExprMethodCall, expected: Option<Expectation>) -> Result<Val> {
-        let branch = option::asked(call)?;
-        let mut variables = vec![(option::FLAG.to_owned(), flag)];
-        if let Some(value) = option::worked_out(call) {
-            variables.push((option::VALUE.to_owned(), self.expr(value)?));
-        }
-        self.expects.next = expected;
-        self.with_variables(&variables, |tracer| tracer.branch(&branch, false))
-    }
-
     /// A method of a value that is there already, as of a guard that a call yields: that of a variable which holds it.
     pub(in crate::trace) fn on_value(
         &mut self,
@@ -111,14 +93,14 @@ impl Tracer<'_> {
     }
 
     /// A method of an option, a list or a number.
-    fn method_of_value(&mut self, receiver: Val, name: &str, call: &syn::ExprMethodCall) -> Result<Val> {
+    pub(in crate::trace) fn method_of_value(
+        &mut self,
+        receiver: Val,
+        name: &str,
+        call: &syn::ExprMethodCall,
+    ) -> Result<Val> {
         if let (Val::Some(held), "as_ref" | "as_deref") = (&receiver, name) {
             return Ok(Val::Some(Box::new((**held).clone().borrowed())));
-        }
-        if let (Ty::Option(held), "unwrap_or_default") = (receiver.ty(), name)
-            && let Some(call) = option::with_default(call, &held)
-        {
-            return self.method_of_value(receiver, "unwrap_or", &call);
         }
         match (name, receiver.ty()) {
             ("kind" | "device", ty) if call.args.is_empty() && is_store(&ty) => {
@@ -151,8 +133,8 @@ impl Tracer<'_> {
             }
             ("unwrap_or" | "or", Ty::Option(inner)) if is_number(&inner) => {}
             (
-                "unwrap_or" | "unwrap_or_else" | "map_or" | "map_or_else" | "and_then" | "or" | "or_else" | "filter"
-                | "is_some_and" | "is_none_or",
+                "unwrap_or" | "unwrap_or_else" | "unwrap_or_default" | "map_or" | "map_or_else" | "and_then" | "or"
+                | "or_else" | "filter" | "is_some_and" | "is_none_or",
                 Ty::Option(_),
             ) => {
                 return self.option_as_match(receiver, name, call);
@@ -206,18 +188,8 @@ impl Tracer<'_> {
         if let Some(value) = self.converted_or(call)? {
             return Ok(Some(value));
         }
-        if let Some(value) = self.size_method(call, &mut |tracer, expr| tracer.expr(expr))? {
+        if let Some(value) = self.by_parts(call, errors)? {
             return Ok(Some(value));
-        }
-        if let Some(test) = contained(call) {
-            return self.expr(&test).map(Some);
-        }
-        let split_at = || parts_at(call).filter(|(list, _)| matches!(self.chain_ty(list), Ty::List(_)));
-        if let Some(parts) = unwrapped_split(call).or_else(|| split_at().map(|(_, parts)| parts)) {
-            return self.all(&parts).map(|parts| Some(Val::Tuple(parts)));
-        }
-        if let Some(numbers) = self.concatenated_numbers(call) {
-            return Ok(Some(numbers));
         }
         if let Some(held) = self.filled_option(call)? {
             let value = self.expr(&held)?;
@@ -240,6 +212,37 @@ impl Tracer<'_> {
         self.option_method(call)
     }
 
+    /// What is gathered or converted to what the code around the call asks for; `None` for any other call.
+    fn by_expectation(&mut self, call: &syn::ExprMethodCall, expected: Option<&Expectation>) -> Result<Option<Val>> {
+        if call.method == "collect"
+            && let Some(list) = self.collected(call, expected)?
+        {
+            return Ok(Some(list));
+        }
+        self.converted_array(call, expected)
+    }
+
+    /// A method of the sizes of a tensor, of a range that is written out, or of a list by its parts; `None` for any other call.
+    fn by_parts(&mut self, call: &syn::ExprMethodCall, errors: OnError) -> Result<Option<Val>> {
+        if let Some(mapped) = with_mapped_option(call) {
+            return self.method_call(&mapped, errors).map(Some);
+        }
+        if let Some(value) = self.size_method(call, &mut |tracer, expr| tracer.expr(expr))? {
+            return Ok(Some(value));
+        }
+        if let Some(test) = contained(call) {
+            return self.expr(&test).map(Some);
+        }
+        let split_at = || parts_at(call).filter(|(list, _)| matches!(self.chain_ty(list), Ty::List(_)));
+        if let Some(parts) = unwrapped_split(call).or_else(|| split_at().map(|(_, parts)| parts)) {
+            return self.all(&parts).map(|parts| Some(Val::Tuple(parts)));
+        }
+        if let Some(numbers) = self.concatenated_numbers(call) {
+            return Ok(Some(numbers));
+        }
+        Ok(None)
+    }
+
     /// `list.first().map(|x| ..)` and the like of a list at a place whose elements are no values; `None` for anything else.
     fn element_mapped(&mut self, call: &syn::ExprMethodCall) -> Result<Option<Val>> {
         let name = call.method.to_string();
@@ -257,21 +260,6 @@ impl Tracer<'_> {
         let mut choice = if name == "map" { option::mapped(call)?.1 } else { option::matched(&name, call)? };
         choice.expr.clone_from(&call.receiver);
         self.choice(&choice, false).map(Some)
-    }
-
-    /// `option.map(|x| ..)`.
-    fn map_option(&mut self, value: Val, call: &syn::ExprMethodCall) -> Result<Val> {
-        let (closure, choice) = option::mapped(call)?;
-        if let Val::Some(inner) = value {
-            return Ok(Val::Some(Box::new(self.call_closure(closure, vec![*inner])?)));
-        }
-        self.with_variables(&[(option::MAPPED.to_owned(), value)], |tracer| tracer.choice(&choice, false))
-    }
-
-    /// `option.unwrap_or(xs)` and the like.
-    fn option_as_match(&mut self, value: Val, name: &str, call: &syn::ExprMethodCall) -> Result<Val> {
-        let choice = option::matched(name, call)?;
-        self.with_variables(&[(option::MATCHED.to_owned(), value)], |tracer| tracer.choice(&choice, false))
     }
 
     /// A method of a number, a list or an option that only computes.

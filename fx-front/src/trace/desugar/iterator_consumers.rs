@@ -55,25 +55,30 @@ pub(in crate::trace) fn consumed(call: &ExprMethodCall, around: &dyn Surrounding
             Some(Chain::Loop(Accumulation { variables, each }))
         }
         (IteratorMethod::Reduce, [Expr::Closure(closure)]) if is_plain_closure(closure, 2) => {
-            let (one, other, body) = (plain(&closure.inputs[0]), plain(&closure.inputs[1]), &closure.body);
-            let reduced = format_ident!("fx_reduced", span = span);
-            let each = parse_quote_spanned!(span=> for fx_next in #over {
-                #reduced = match #reduced {
-                    Some(#one) => { let #other = fx_next; Some(#body) }
-                    None => Some(fx_next),
-                };
-            });
-            let start = Start::Value(Box::new(parse_quote_spanned!(span=> None)));
-            Some(Chain::Loop(Accumulation { variables: vec![(reduced, start)], each }))
+            Some(Chain::Loop(reduced(call, plain(&closure.inputs[0]), plain(&closure.inputs[1]), &closure.body)))
         }
         (IteratorMethod::Reduce, [Expr::Path(function)]) => {
-            let closure: Expr = parse_quote_spanned!(span=> |fx_one, fx_other| #function(fx_one, fx_other));
-            let args = std::iter::once(closure).collect();
-            consumed(&ExprMethodCall { args, ..call.clone() }, around)
+            let (one, other) = (parse_quote_spanned!(span=> fx_one), parse_quote_spanned!(span=> fx_other));
+            let body = parse_quote_spanned!(span=> #function(#one, #other));
+            Some(Chain::Loop(reduced(call, &one, &other, &body)))
         }
         (IteratorMethod::Unzip, []) => unzipped(call).map(Chain::Loop),
         _ => None,
     }
+}
+
+/// `xs.reduce(|one, other| body)`: one value of all elements, if there are any.
+fn reduced(call: &ExprMethodCall, one: &syn::Pat, other: &syn::Pat, body: &Expr) -> Accumulation {
+    let (span, over) = (call.method.span(), &call.receiver);
+    let reduced = format_ident!("fx_reduced", span = span);
+    let each = parse_quote_spanned!(span=> for fx_next in #over {
+        #reduced = match #reduced {
+            Some(#one) => { let #other = fx_next; Some(#body) }
+            None => Some(fx_next),
+        };
+    });
+    let start = Start::Value(Box::new(parse_quote_spanned!(span=> None)));
+    Accumulation { variables: vec![(reduced, start)], each }
 }
 
 /// `xs.iter().position(|x| ..)`: the number of the first element that the loop finds.

@@ -156,10 +156,8 @@ impl<'a> Tracer<'a> {
     /// The list, which has to be so long.
     fn exactly(&mut self, list: &Val, length: i64, span: Span) -> Result<Val> {
         if let Val::List(items) = list {
-            return match i64::try_from(items.len()) == Ok(length) {
-                true => Ok(list.clone()),
-                false => unsupported(span, "an array of another length"),
-            };
+            let is_so_long = i64::try_from(items.len()) == Ok(length);
+            return if is_so_long { Ok(list.clone()) } else { unsupported(span, "an array of another length") };
         }
         let args = vec![self.operand(list, span)?, Arg::Int(length)];
         // What code before it pushes to the list has to be there.

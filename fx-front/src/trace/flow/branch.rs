@@ -20,7 +20,7 @@ use crate::trace::{
         match_tuple,
         option::condition_on_zip,
         results,
-        slice_pattern::{by_length, names_part},
+        slice_pattern::names_part,
         slice_split::SplitTest,
     },
     flow::{
@@ -236,12 +236,8 @@ impl<'a> Tracer<'a> {
             self.env.close();
             return value;
         }
-        if is_slice(&subject) {
-            let name = self.fresh_name("list", span);
-            if let Some(decision) = by_length(choice, &name) {
-                let known = [(name.to_string(), subject)];
-                return self.with_variables(&known, |tracer| tracer.last_expr(&decision, tail));
-            }
+        if let Some((list, decision)) = self.decided_by_length(choice, &subject) {
+            return self.with_variables(&[list], |tracer| tracer.last_expr(&decision, tail));
         }
         let forms = self.ref_kinds_of(&subject);
         let subject = self.slice_subject(subject, &choice.arms.iter().map(|arm| &arm.pat).collect::<Vec<_>>(), span)?;

@@ -9,7 +9,10 @@ use syn::spanned::Spanned;
 use crate::syntax::matches_all;
 use crate::trace::types::ty::is_copy;
 use crate::trace::{
-    RefKind, RefKinds, Result, Tracer, Ty, Val, asked::base, desugar::slice_pattern::SliceTest, flow::join::Branch,
+    RefKind, RefKinds, Result, Tracer, Ty, Val,
+    asked::base,
+    desugar::slice_pattern::{SliceTest, by_length, names_part},
+    flow::join::Branch,
     unsupported,
 };
 
@@ -84,6 +87,20 @@ impl<'a> Tracer<'a> {
         let other = self.in_region(owner, otherwise)?;
         self.edit_node(owner).op = Op::Match(vec![then.0, rest]);
         self.join_branches(owner, &[then.1, other], span)
+    }
+
+    /// A `match` on a slice of which a pattern names a part, as decisions by the length of a list; `None` for any other.
+    pub(in crate::trace) fn decided_by_length(
+        &mut self,
+        choice: &syn::ExprMatch,
+        subject: &Val,
+    ) -> Option<((String, Val), syn::Expr)> {
+        if !is_slice(subject) || !choice.arms.iter().any(|arm| names_part(&arm.pat)) {
+            return None;
+        }
+        let name = self.fresh_name("list", choice.match_token.span);
+        let decision = by_length(choice, &name)?;
+        Some(((name.to_string(), subject.clone()), decision))
     }
 
     /// `if let [first, rest @ ..] = subject { then } else { otherwise }`.

@@ -47,15 +47,12 @@ impl<'a> Tracer<'a> {
                 Some(self.contains_variant(list, element, call))
             }
             ("resize" | "resize_with", _) => self.resized(list, element, call),
+            ("sort" | "sort_unstable" | "dedup", _) if !is_copy(element) => None,
             (
                 "pop" | "remove" | "swap_remove" | "push" | "insert" | "truncate" | "reverse" | "swap" | "clear"
-                | "split_off",
+                | "split_off" | "rotate_left" | "rotate_right" | "sort" | "sort_unstable" | "dedup",
                 _,
             ) => self.changed(list, element, name, call),
-            ("sort" | "sort_unstable" | "dedup", _) if is_copy(element) && call.args.is_empty() => {
-                self.changed(list, element, name, call)
-            }
-            ("rotate_left" | "rotate_right", _) => self.changed(list, element, name, call),
             ("extend" | "extend_from_slice", _) => match extension(element, call) {
                 Some(items) => Some(self.extended(&items, call)),
                 None => self.extended_by_option(call).or_else(|| self.changed(list, element, name, call)),
