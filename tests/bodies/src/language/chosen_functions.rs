@@ -1,5 +1,6 @@
 //! Functions, closures and parts of a model that a condition chooses, and that are called behind it.
 
+use fx_runtime::nn::Module as _;
 use fx_runtime::{Module, Tensor, nn, traceable};
 
 /// A method that a flag chooses.
@@ -218,7 +219,7 @@ impl Parts {
             ys = block.block().run(&ys, &mut kept, 2);
         }
         let last: &dyn nn::Module = if self.first { &self.dense.fc } else { &self.norm };
-        ys.apply(last) + &kept[0] + &kept[1]
+        last.forward(&ys) + &kept[0] + &kept[1]
     }
 }
 

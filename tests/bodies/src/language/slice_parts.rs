@@ -32,7 +32,7 @@ impl NamedParts {
         let ys = perceptron(&self.layers, &ys);
         let [first, middle @ .., last] = sizes.as_slice() else { return ys };
         let count = middle.len() as i64;
-        if let [head, tail @ ..] = &self.layers[..] { ys * (first + last + count) + ys.apply(head) } else { ys }
+        if let [head, tail @ ..] = &self.layers[..] { &ys * (first + last + count) + ys.apply(head) } else { ys }
     }
 }
 

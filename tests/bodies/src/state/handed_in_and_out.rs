@@ -285,9 +285,10 @@ impl CopiedByHand {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{Close, agree, randn, understood};
+    use crate::check::{Close, agree, not_interpreted, randn, understood};
     use fx_runtime::Freeze;
 
+    not_interpreted!(Configured: "cannot take the field `scale`");
     understood!(CopiedByHand: 2 of 6);
 
     impl Close for LayerState {
