@@ -9,7 +9,7 @@ use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::visit_mut::VisitMut;
 
-use crate::syntax::format_names;
+use crate::syntax::{add_words, format_names};
 
 /// What opaque code mentions.
 #[derive(Default)]
@@ -25,6 +25,8 @@ pub(in crate::trace) struct Capture {
     /// Whether the receiver itself is mentioned.
     pub(in crate::trace) whole_self: bool,
     owner: Option<TokenStream>,
+    /// All names in the code.
+    words: BTreeSet<String>,
 }
 
 /// What a name is to the code.
@@ -51,7 +53,27 @@ impl Capture {
         self.owner = owner;
         let mut expr = expr.clone();
         Explicit.visit_expr_mut(&mut expr);
+        add_words(expr.to_token_stream(), &mut self.words);
         self.rewrite_tokens(expr.to_token_stream(), lookup)
+    }
+
+    /// The name of a variable that the code gets for a part of the model: one that it has no variable of its own by.
+    pub(in crate::trace) fn own_name(&self, name: &str) -> String {
+        let mut own = name.to_owned();
+        while self.words.contains(&own) {
+            own.push('_');
+        }
+        own
+    }
+
+    /// The name of the variable for a field of the receiver.
+    pub(in crate::trace) fn field_name(&self, field: &str) -> String {
+        self.own_name(&format!("self_{}", field.trim_start_matches("r#")))
+    }
+
+    /// The name of the variable for the receiver itself.
+    pub(in crate::trace) fn receiver_name(&self) -> String {
+        self.own_name("this")
     }
 
     /// What stands for the place of that position until the place is known.
@@ -132,13 +154,13 @@ impl Capture {
         let span = all[at].span();
         if let Some(name) = field {
             // The place, not a reference to it: `&self.fc` stays a `&Linear`.
-            let reference = Ident::new(&format!("self_{}", name.trim_start_matches("r#")), span);
+            let reference = Ident::new(&self.field_name(&name), span);
             out.push(TokenTree::Group(Group::new(Delimiter::Parenthesis, quote::quote!(*#reference))));
             self.fields.insert(name);
             return 3;
         }
         self.whole_self = true;
-        out.push(TokenTree::Ident(Ident::new("this", span)));
+        out.push(TokenTree::Ident(Ident::new(&self.receiver_name(), span)));
         1
     }
 

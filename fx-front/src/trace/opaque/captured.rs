@@ -69,6 +69,7 @@ impl Tracer<'_> {
         let handed_back = writes.iter().flat_map(|name| self.tensors_of(name)).collect();
         let expr = &self.without_lifetimes(with_handles(expr, handed_back), ElideLifetimes::visit_expr_mut);
         self.keeps_parts(expr, &writes, span)?;
+        self.refuse_writing_closure(expr, &writes)?;
         let mut capture = Capture::default();
         let owner = self.function().owner.as_ref().map(ToTokens::to_token_stream);
         let own = never_captured(expr, &inner);
@@ -284,9 +285,9 @@ impl Tracer<'_> {
         for name in &capture.fields {
             if let Some(cell) = self.mentioned(&receiver, name, written.contains(name), span)? {
                 let spelled = hole(args, self.operand(&cell, span)?);
-                let name = name.trim_start_matches("r#");
-                scope.variables.push(CodeVariable::mutable(format!("held_{name}"), format!("{spelled}.lock()")));
-                scope.variables.push(CodeVariable::new(format!("self_{name}"), format!("{borrow}held_{name}")));
+                let held = capture.own_name(&format!("held_{}", name.trim_start_matches("r#")));
+                scope.variables.push(CodeVariable::mutable(held.clone(), format!("{spelled}.lock()")));
+                scope.variables.push(CodeVariable::new(capture.field_name(name), format!("{borrow}{held}")));
                 holds = true;
                 continue;
             }
@@ -297,15 +298,14 @@ impl Tracer<'_> {
             let is_option = value.ty() == Ty::Option(Box::new(Ty::Tensor));
             let operand = if is_option { self.option_for_code(&value, name, span) } else { self.operand(&value, span) };
             let spelled = hole(args, operand?);
-            let name = format!("self_{}", name.trim_start_matches("r#"));
-            scope.variables.push(CodeVariable::new(name, format!("&{spelled}")));
+            scope.variables.push(CodeVariable::new(capture.field_name(name), format!("&{spelled}")));
         }
         if capture.whole_self && self.is_stateful() {
             return unsupported(span, "code that takes the whole model, of whose state it would have a copy");
         }
         if capture.whole_self {
             let spelled = hole(args, self.operand(&receiver, span)?);
-            scope.variables.push(CodeVariable::new("this", format!("&{spelled}")));
+            scope.variables.push(CodeVariable::new(capture.receiver_name(), format!("&{spelled}")));
         }
         Ok(holds)
     }

@@ -149,6 +149,23 @@ impl ZippedNumbers {
     }
 }
 
+/// Variables called as opaque code calls parts of the model.
+#[derive(Debug, Module)]
+pub struct CalledAsParts {
+    fc: nn::Linear,
+    by: i64,
+}
+
+#[traceable]
+impl CalledAsParts {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let (self_by, this) = (7i64, 3i64);
+        let sum: i64 = "a-bcd".split('-').map(|part| part.len() as i64 * self.by + self_by).rev().sum();
+        let scale = std::hint::black_box(self).by * this + this;
+        xs.apply(&self.fc) * sum + scale
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -160,6 +177,7 @@ mod tests {
     understood!(InnerBlock: 0 of 5);
     understood!(ZippedNumbers: 3 of 6);
     understood!(BorrowOfTheName: 4 of 12);
+    understood!(CalledAsParts: 2 of 10);
 
     fn linear(p: &nn::Path) -> nn::Linear {
         nn::linear(p, 4, 4, Default::default())
@@ -190,6 +208,7 @@ mod tests {
             agree!(|p: &nn::Path| BorrowOfTheName { layers: layers(p) }, cases(), |net, xs| {
                 net.forward(xs, start > 1)
             });
+            agree!(|p: &nn::Path| CalledAsParts { fc: linear(p), by: start }, cases(), |net, xs| net.forward(xs));
             agree!(|p: &nn::Path| Parts { fc: linear(p) }, cases(), |net, xs| net.forward(xs, start));
         }
     }
