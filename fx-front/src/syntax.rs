@@ -4,6 +4,7 @@ pub(crate) mod arguments;
 pub(crate) mod counters;
 pub(crate) mod effects;
 pub(crate) mod element_access;
+pub(crate) mod enclosed;
 pub(crate) mod guard;
 pub(crate) mod imported;
 pub(crate) mod iterator_method;
@@ -155,6 +156,15 @@ pub(crate) fn mentions(code: &impl ToTokens, word: &syn::Ident) -> bool {
         })
     }
     has(code.to_token_stream(), word)
+}
+
+/// The name, or one that is made of it, which is no word of the code.
+pub(crate) fn unused_name(name: &str, code: &impl ToTokens, span: proc_macro2::Span) -> syn::Ident {
+    let mut name = syn::Ident::new(name, span);
+    while mentions(code, &name) {
+        name = quote::format_ident!("fx_{name}", span = span);
+    }
+    name
 }
 
 /// Whether it is an operator, a cast or a call behind an expression that ends in a block: `match x { .. } as f64`.

@@ -2,7 +2,7 @@
 
 use proc_macro2::{Ident, Span};
 
-use crate::trace::Ty;
+use crate::{syntax::path_text, trace::Ty};
 
 pub(in crate::trace) mod array_conversion;
 pub(in crate::trace) mod array_from_fn;
@@ -76,6 +76,11 @@ pub(in crate::trace) trait Surroundings {
     /// The type of a number that begins so, which a loop's body has under the pattern.
     fn number_ty(&self, _start: &syn::Expr, _pat: &syn::Pat, _body: &syn::Block) -> Option<syn::Type> {
         None
+    }
+
+    /// The path that a name of another crate stands for; `None` for one of this crate.
+    fn external(&self, path: &syn::Path) -> Option<String> {
+        Some(path_text(path))
     }
 
     /// A name that the user's code does not have.

@@ -4,7 +4,7 @@ use fx_ir::{Arg, Code, Effect, HostOp, Op, template::escaped};
 use syn::spanned::Spanned;
 
 use crate::index::Resolved;
-use crate::syntax::{comma_operands, path_text};
+use crate::syntax::{comma_operands, enclosed::in_head, path_text};
 use crate::trace::types::ty::{is_copy, is_open_list, is_untyped, never};
 use crate::trace::{Result, Tracer, Ty, Val, call::panics::arguments, tensor::operator, unsupported};
 
@@ -183,5 +183,6 @@ fn asks(mac: &syn::Macro) -> Option<syn::Expr> {
     });
     let (value, pattern, guard) = parts.ok()?;
     let guard = guard.map(|guard| quote::quote!(if #guard));
+    let value = in_head(&value);
     Some(syn::parse_quote_spanned!(mac.span()=> match #value { #pattern #guard => true, _ => false }))
 }

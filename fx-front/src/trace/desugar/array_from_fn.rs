@@ -3,7 +3,7 @@
 
 use syn::{Expr, parse_quote_spanned, spanned::Spanned};
 
-use crate::syntax::{integer_literal, path_text};
+use crate::syntax::{enclosed::at_end, integer_literal, path_text};
 use crate::trace::desugar::closure_form::{is_plain_closure, plain};
 
 /// More elements than this are not written out.
@@ -21,7 +21,7 @@ pub(in crate::trace) fn written_out(pat: &syn::Pat, init: &Expr, typed: Option<i
         return None;
     }
     let length = length_of_call(&path.path).or(typed).or_else(|| length_of(pat)).filter(|&length| length <= MOST)?;
-    let (number, body) = (plain(&closure.inputs[0]), &closure.body);
+    let (number, body) = (plain(&closure.inputs[0]), at_end(&closure.body));
     let items = (0..length).map(|at| -> Expr {
         let at = syn::LitInt::new(&format!("{at}usize"), closure.span());
         parse_quote_spanned!(body.span()=> { let #number = #at; #body })

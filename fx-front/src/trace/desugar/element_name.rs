@@ -1,8 +1,11 @@
 //! Names for the elements of a chain, which nothing in the loop over it has.
 
+use proc_macro2::{TokenStream, TokenTree};
+use quote::ToTokens;
 use syn::{Expr, parse_quote_spanned, spanned::Spanned};
 
-use crate::syntax::iterator_method::IteratorMethod;
+use crate::pattern;
+use crate::syntax::{format_names, iterator_method::IteratorMethod};
 use crate::trace::desugar::Surroundings;
 
 /// A name for the element of a chain; of one with parts, which generated code has by reference, a name for each part.
@@ -24,4 +27,33 @@ pub(in crate::trace) fn element_of(over: &Expr, around: &mut dyn Surroundings) -
     }
     let item = around.new_name("item", span);
     parse_quote_spanned!(span=> #item)
+}
+
+/// Whether the pattern binds a name that the code has for another variable.
+pub(in crate::trace) fn hides(pat: &syn::Pat, code: &impl ToTokens) -> bool {
+    pattern::bound(pat).iter().any(|name| has_variable(code.to_token_stream(), name))
+}
+
+/// Whether a word of the tokens may be a variable of that name: behind a single dot it is a field or a method.
+fn has_variable(tokens: TokenStream, name: &str) -> bool {
+    let mut dots = 0;
+    tokens.into_iter().any(|token| {
+        let is_member = dots == 1;
+        dots = match &token {
+            TokenTree::Punct(mark) if mark.as_char() == '.' => dots + 1,
+            _ => 0,
+        };
+        match token {
+            TokenTree::Ident(word) => word == name && !is_member,
+            TokenTree::Group(group) => has_variable(group.stream(), name),
+            TokenTree::Literal(text) => format_names(&text.to_string()).any(|shown| shown == name),
+            TokenTree::Punct(_) => false,
+        }
+    })
+}
+
+/// The loop with names for its elements that nothing else has; its body begins by taking them apart by the user's names.
+pub(in crate::trace) fn with_own_names(each: &syn::ExprForLoop, around: &mut dyn Surroundings) -> syn::ExprForLoop {
+    let (item, pat, over, stmts) = (element_of(&each.expr, around), &each.pat, &each.expr, &each.body.stmts);
+    parse_quote_spanned!(each.for_token.span=> for #item in #over { let #pat = #item; #(#stmts)* })
 }

@@ -2,17 +2,26 @@
 //!
 //! A closure is called on the element, whose name nothing in the loop has, so that what the closure names stays its own.
 
+use std::collections::BTreeSet;
+
 use proc_macro2::{Ident, Span};
+use quote::ToTokens;
 use syn::{Block, Expr, ExprForLoop, parse_quote_spanned, spanned::Spanned};
 
 use crate::syntax::iterator_method::{Form, IteratorMethod};
-use crate::syntax::{self, bound_names, count_of};
+use crate::syntax::{
+    self, add_words, bound_names, count_of,
+    enclosed::{at_end, in_head},
+    integer_literal, is_path_to, peeled,
+    targets::each_target,
+};
 use crate::trace::desugar::closure_form::is_plain_closure;
 use crate::trace::types::ty::is_copy;
 use crate::trace::{
     Ty,
     desugar::{
-        Surroundings, element_name::element_of, iterator_chain::is_chain, jumps, open_range::counted, scan::scanned,
+        Surroundings, element_name::element_of, iterator_chain::is_chain, iterator_consumers::has_effects, jumps,
+        open_range::counted, scan::scanned,
     },
 };
 
@@ -24,7 +33,7 @@ pub(in crate::trace) enum Plain {
 
 /// The loop without its last adaptor, which its iterations do instead; `None` where it is none of these.
 pub(in crate::trace) fn without_adaptor(each: &ExprForLoop, around: &mut dyn Surroundings) -> Option<Plain> {
-    if let Some(element) = only_element(&each.expr).filter(|_| !jumps::jumps(&each.body)) {
+    if let Some(element) = only_element(&each.expr, around).filter(|_| !jumps::jumps(&each.body)) {
         let (pat, stmts) = (&each.pat, &each.body.stmts);
         return Some(Plain::Block(parse_quote_spanned!(element.span()=> { let #pat = #element; #(#stmts)* })));
     }
@@ -33,7 +42,7 @@ pub(in crate::trace) fn without_adaptor(each: &ExprForLoop, around: &mut dyn Sur
     }
     let Expr::MethodCall(call) = &*each.expr else { return None };
     let (span, over) = (call.method.span(), &*call.receiver);
-    if let Some(swapped) = mapped_last(each).or_else(|| copied_last(each, around)) {
+    if let Some(swapped) = mapped_last(each, around).or_else(|| copied_last(each, around)) {
         return Some(Plain::Loop(swapped));
     }
     let plain = match (IteratorMethod::of(&call.method)?, call.args.first()) {
@@ -50,9 +59,7 @@ pub(in crate::trace) fn without_adaptor(each: &ExprForLoop, around: &mut dyn Sur
             parse_quote_spanned!(span=> for #item in #over { let #pat = #copy; #(#stmts)* })
         }
         (IteratorMethod::Chain, Some(other)) if !jumps::jumps(&each.body) => {
-            let (pat, body) = (&each.pat, &each.body);
-            let both = parse_quote_spanned!(span=> { for #pat in #over #body for #pat in #other #body });
-            return Some(Plain::Block(both));
+            return chained(over, other, each, around).map(Plain::Block);
         }
         _ => return None,
     };
@@ -73,11 +80,46 @@ fn flattened(over: &Expr, each: &ExprForLoop, around: &mut dyn Surroundings) -> 
     }
 }
 
+/// A loop over one chain, and one over the other behind it. Both chains are made in front of the first loop: of what its
+/// iterations write to, the ends of a range have a name.
+fn chained(over: &Expr, other: &Expr, each: &ExprForLoop, around: &mut dyn Surroundings) -> Option<Block> {
+    let (pat, body, span) = (&each.pat, &each.body, each.for_token.span);
+    let iteration = Expr::Block(syn::ExprBlock { attrs: Vec::new(), label: None, block: body.clone() });
+    let (mut is_made_late, mut words) = (false, BTreeSet::new());
+    add_words(other.to_token_stream(), &mut words);
+    let mut written = |target: &Expr| {
+        let mut of_target = BTreeSet::new();
+        add_words(target.to_token_stream(), &mut of_target);
+        is_made_late |= !of_target.is_disjoint(&words);
+    };
+    for code in [over, other, &iteration] {
+        each_target(code, &|call| around.may_mutate(call), &mut written);
+    }
+    if !is_made_late {
+        let other = in_head(other);
+        return Some(parse_quote_spanned!(span=> { for #pat in #over #body for #pat in #other #body }));
+    }
+    let mut lets: Vec<syn::Stmt> = Vec::new();
+    let mut named = |range: &Expr| -> Option<Expr> {
+        let Expr::Range(range) = peeled(range) else { return None };
+        let mut named = |end: &Option<Box<Expr>>| -> Option<Box<Expr>> {
+            let (end, name) = (end.as_ref()?, around.new_name("end", span));
+            lets.push(parse_quote_spanned!(span=> let #name = #end;));
+            Some(parse_quote_spanned!(span=> #name))
+        };
+        let (start, end) = (Some(named(&range.start)?), Some(named(&range.end)?));
+        Some(Expr::Range(syn::ExprRange { start, end, ..range.clone() }))
+    };
+    let (over, other) = (named(over)?, named(other)?);
+    Some(parse_quote_spanned!(span=> { #(#lets)* for #pat in #over #body for #pat in #other #body }))
+}
+
 /// What `std::iter::once` yields.
-fn only_element(expr: &Expr) -> Option<&Expr> {
+pub(super) fn only_element<'e>(expr: &'e Expr, around: &dyn Surroundings) -> Option<&'e Expr> {
     let Expr::Call(call) = expr else { return None };
     let Expr::Path(path) = &*call.func else { return None };
-    let is_once = path.path.segments.last().is_some_and(|last| last.ident == "once") && path.path.segments.len() > 1;
+    let is_once = path.path.segments.last().is_some_and(|last| last.ident == "once")
+        && around.external(&path.path).is_some_and(|full| is_path_to(&full, "iter::once"));
     call.args.first().filter(|_| is_once && call.args.len() == 1)
 }
 
@@ -110,8 +152,8 @@ fn iteration(call: &syn::ExprMethodCall, closure: &syn::ExprClosure, item: &Expr
 /// What the closure yields for the element: its body behind a `let`, as rustc does not infer what a closure takes from
 /// the call behind it. One that is left early is called.
 fn applied(closure: &syn::ExprClosure, item: &Expr) -> Expr {
-    let (span, body) = (closure.span(), &closure.body);
-    let leaves = syntax::any(body, |expr| matches!(expr, Expr::Return(_) | Expr::Try(_)));
+    let (span, body) = (closure.span(), at_end(&closure.body));
+    let leaves = syntax::any(&body, |expr| matches!(expr, Expr::Return(_) | Expr::Try(_)));
     match closure.inputs.first() {
         Some(pat) if closure.inputs.len() == 1 && closure.output == syn::ReturnType::Default && !leaves => {
             parse_quote_spanned!(span=> { let #pat = #item; #body })
@@ -121,7 +163,7 @@ fn applied(closure: &syn::ExprClosure, item: &Expr) -> Expr {
 }
 
 /// `for (i, y) in xs.map(f).enumerate()` is the loop over `xs.enumerate().map(..)`, and the like backwards.
-fn mapped_last(each: &ExprForLoop) -> Option<ExprForLoop> {
+fn mapped_last(each: &ExprForLoop, around: &dyn Surroundings) -> Option<ExprForLoop> {
     let Expr::MethodCall(outer) = &*each.expr else { return None };
     let Expr::MethodCall(map) = &*outer.receiver else { return None };
     let (Some(Expr::Closure(closure)), true) = (map.args.first(), map.method == "map") else { return None };
@@ -134,6 +176,14 @@ fn mapped_last(each: &ExprForLoop) -> Option<ExprForLoop> {
                 let #pat = (#closure)(fx_mapped);
                 let #number = fx_number;
                 #(#stmts)*
+            }))
+        }
+        ("skip", pat) if has_effects(&outer.receiver, around) => {
+            // The closure is called for the elements that are left out as well.
+            let (count, stmts) = (outer.args.first().filter(|count| integer_literal(count).is_some())?, &body.stmts);
+            Some(parse_quote_spanned!(span=> for (fx_number, fx_mapped) in #over.enumerate() {
+                let fx_mapped = (#closure)(fx_mapped);
+                if fx_number >= #count { let #pat = fx_mapped; #(#stmts)* }
             }))
         }
         ("rev" | "skip" | "take", pat) => {
@@ -200,9 +250,9 @@ fn copied(expr: &Expr) -> Option<&syn::ExprMethodCall> {
 
 /// A loop in the loop, if nothing of what the closure names is something else to the iterations.
 fn flat_mapped(closure: &syn::ExprClosure, over: &Expr, each: &ExprForLoop) -> Option<ExprForLoop> {
-    let (pat, body, inner) = (&each.pat, &each.body, &closure.body);
+    let (pat, body, inner) = (&each.pat, &each.body, in_head(&closure.body));
     let own = bound_names(&Expr::Closure(closure.clone()));
-    let is_hidden = own.iter().any(|name| count_of(quote::ToTokens::to_token_stream(body), name) > 0);
+    let is_hidden = own.iter().any(|name| count_of(body.to_token_stream(), name) > 0);
     let outer = closure.inputs.first().filter(|_| is_plain_closure(closure, 1) && !is_hidden && !breaks(body))?;
     let span: Span = closure.body.span();
     Some(parse_quote_spanned!(span=> for fx_outer in #over { let #outer = fx_outer; for #pat in #inner #body }))
@@ -210,7 +260,7 @@ fn flat_mapped(closure: &syn::ExprClosure, over: &Expr, each: &ExprForLoop) -> O
 
 /// Whether an iteration ends the loop.
 fn breaks(body: &Block) -> bool {
-    count_of(quote::ToTokens::to_token_stream(body), "break") > 0
+    count_of(body.to_token_stream(), "break") > 0
 }
 
 /// Whether it is a chain whose last adaptor picks elements, or has others in their place.

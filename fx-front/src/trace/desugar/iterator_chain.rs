@@ -5,12 +5,21 @@ use quote::{ToTokens, format_ident};
 use syn::{Expr, parse_quote_spanned, spanned::Spanned};
 
 use crate::syntax::iterator_method::{Form, IteratorMethod, Role};
-use crate::syntax::{any, mentions, written_types::segment_args};
+use crate::syntax::{
+    any,
+    enclosed::{at_end, operand},
+    mentions,
+    written_types::segment_args,
+};
 use crate::trace::desugar::closure_form::{is_plain_closure, plain};
 use crate::trace::types::{expectation::gathers_vec, ty::is_copy};
 use crate::trace::{
     Ty,
-    desugar::{Surroundings, iterator_adaptors::is_adapted, iterator_consumers::consumed},
+    desugar::{
+        Surroundings,
+        iterator_adaptors::{is_adapted, only_element},
+        iterator_consumers::consumed,
+    },
 };
 
 /// What a chain of adaptors stands for.
@@ -66,8 +75,9 @@ pub(in crate::trace) fn ended_chain(call: &syn::ExprMethodCall, around: &dyn Sur
         ("collect" | "collect_vec", []) if gathers(call, around) && whole_list(&call.receiver).is_some() => {
             whole_list(&call.receiver).cloned().map(Chain::Whole)
         }
-        ("collect" | "collect_vec", []) if gathers(call, around) && begun(&call.receiver).is_some() => {
-            let (first, rest) = begun(&call.receiver)?;
+        ("collect" | "collect_vec", []) if gathers(call, around) && begun(&call.receiver, around).is_some() => {
+            let (first, rest) = begun(&call.receiver, around)?;
+            let rest = operand(rest);
             let rest = parse_quote_spanned!(span=> #rest.collect::<Vec<_>>());
             let Chain::Loop(Accumulation { mut variables, each }) = ended_chain(&rest, around)? else { return None };
             let [(_, start)] = variables.as_mut_slice() else { return None };
@@ -107,7 +117,7 @@ pub(in crate::trace) fn ended_chain(call: &syn::ExprMethodCall, around: &dyn Sur
             Some(Chain::Loop(Accumulation { variables, each }))
         }
         ("for_each", [Expr::Closure(closure)]) if is_plain_closure(closure, 1) && is_chain(&call.receiver) => {
-            let (item, over, body) = (plain(&closure.inputs[0]), &call.receiver, &closure.body);
+            let (item, over, body) = (plain(&closure.inputs[0]), &call.receiver, at_end(&closure.body));
             let each = parse_quote_spanned!(span=> for #item in #over { #body; });
             Some(Chain::Loop(Accumulation { variables: Vec::new(), each }))
         }
@@ -116,14 +126,11 @@ pub(in crate::trace) fn ended_chain(call: &syn::ExprMethodCall, around: &dyn Sur
 }
 
 /// The first element and the rest of `once(first).chain(rest)`.
-fn begun(chain: &Expr) -> Option<(&Expr, &Expr)> {
+fn begun<'e>(chain: &'e Expr, around: &dyn Surroundings) -> Option<(&'e Expr, &'e Expr)> {
     let Expr::MethodCall(call) = chain else { return None };
-    let Expr::Call(once) = &*call.receiver else { return None };
+    let first = only_element(&call.receiver, around).filter(|_| call.method == "chain")?;
     let [rest] = call.args.iter().collect::<Vec<_>>()[..] else { return None };
-    let is_once = call.method == "chain"
-        && matches!(&*once.func, Expr::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "once"));
-    let [first] = once.args.iter().collect::<Vec<_>>()[..] else { return None };
-    is_once.then_some((first, rest))
+    Some((first, rest))
 }
 
 /// The variables that `fold` carries, with what they begin with: one, or the parts of a tuple.
@@ -264,7 +271,11 @@ fn pushed_item(call: &syn::ExprMethodCall, body: &Expr) -> Expr {
         matches!(first, Some(syn::GenericArgument::Type(syn::Type::Path(path)))
             if path.path.segments.last().is_some_and(|last| last.ident == "Result"))
     });
-    if result { parse_quote_spanned!(body.span()=> #body?) } else { body.clone() }
+    if !result {
+        return body.clone();
+    }
+    let body = operand(body);
+    parse_quote_spanned!(body.span()=> #body?)
 }
 
 /// Whether it is a chain of adaptors that nothing asks for its elements yet, and that holds on to variables: by a

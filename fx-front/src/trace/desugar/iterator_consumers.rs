@@ -1,9 +1,17 @@
 //! What asks a whole chain of adaptors for one value: `sum`, `any`, `try_fold`, `unzip`.
 
+use fx_ir::{Effect, OpId};
 use quote::format_ident;
 use syn::{Expr, ExprMethodCall, parse_quote_spanned};
 
-use crate::syntax::{iterator_method::IteratorMethod, mentions, targets::each_target};
+use crate::syntax::{
+    any,
+    enclosed::in_head,
+    iterator_method::{Form, IteratorMethod},
+    mentions,
+    targets::each_target,
+    unused_name,
+};
 use crate::trace::desugar::{
     Surroundings,
     closure_form::{is_plain_closure, plain},
@@ -25,19 +33,7 @@ pub(in crate::trace) fn consumed(call: &ExprMethodCall, around: &dyn Surrounding
         (method @ (IteratorMethod::Any | IteratorMethod::All), [Expr::Closure(closure)])
             if is_plain_closure(closure, 1) =>
         {
-            let (item, body, is_any) = (plain(&closure.inputs[0]), &closure.body, method == IteratorMethod::Any);
-            let test: Expr =
-                if is_any { parse_quote_spanned!(span=> #body) } else { parse_quote_spanned!(span=> !(#body)) };
-            // What comes behind the one that decides is not asked.
-            let open: Expr =
-                if is_any { parse_quote_spanned!(span=> !fx_found) } else { parse_quote_spanned!(span=> fx_found) };
-            let each = if has_effects(over, around) {
-                parse_quote_spanned!(span=> for #item in #over { if #test { fx_found = #is_any; break; } })
-            } else {
-                parse_quote_spanned!(span=> for #item in #over { if #open { if #test { fx_found = #is_any; } } })
-            };
-            let variables = vec![(format_ident!("fx_found", span = span), Start::Bool(!is_any))];
-            Some(Chain::Loop(Accumulation { variables, each }))
+            Some(Chain::Loop(decided(call, closure, method == IteratorMethod::Any)))
         }
         (IteratorMethod::Position, [Expr::Closure(closure)]) if is_plain_closure(closure, 1) => {
             (!has_effects(over, around)).then(|| Chain::Loop(first_number(call, closure)))
@@ -81,25 +77,105 @@ fn reduced(call: &ExprMethodCall, one: &syn::Pat, other: &syn::Pat, body: &Expr)
     Accumulation { variables: vec![(reduced, start)], each }
 }
 
+/// `xs.iter().any(|x| ..)`, or `all`: the answer, which what comes behind the element that decides is not asked for.
+fn decided(call: &ExprMethodCall, closure: &syn::ExprClosure, is_any: bool) -> Accumulation {
+    let (span, over) = (call.method.span(), &call.receiver);
+    let (item, body, found) = (plain(&closure.inputs[0]), &closure.body, unused_name("fx_found", call, span));
+    let test: Expr = if is_any { in_head(body) } else { parse_quote_spanned!(span=> !(#body)) };
+    let open: Expr = if is_any { parse_quote_spanned!(span=> !#found) } else { parse_quote_spanned!(span=> #found) };
+    let mut iteration: Expr = parse_quote_spanned!(span=> if #test { #found = #is_any; });
+    if !has_closure(over) || yields_several(over) {
+        iteration = parse_quote_spanned!(span=> if #open { #iteration });
+    }
+    let each = match asked_while(over, &open) {
+        Some(over) => parse_quote_spanned!(span=> for #item in #over { #iteration }),
+        None => parse_quote_spanned!(span=> for #item in #over { if #test { #found = #is_any; break; } }),
+    };
+    Accumulation { variables: vec![(found, Start::Bool(!is_any))], each }
+}
+
+/// Whether the chain has several elements for one that it goes over.
+fn yields_several(chain: &Expr) -> bool {
+    let Expr::MethodCall(call) = chain else { return false };
+    let is_nested = matches!(IteratorMethod::of(&call.method), Some(IteratorMethod::FlatMap | IteratorMethod::Flatten));
+    is_nested || call.args.iter().chain([&*call.receiver]).any(yields_several)
+}
+
+/// The chain with its closures called as long as the condition holds; `None` where the elements that they are called for
+/// have numbers behind them, or others beside them.
+fn asked_while(chain: &Expr, open: &Expr) -> Option<Expr> {
+    if !has_closure(chain) {
+        return Some(chain.clone());
+    }
+    match chain {
+        Expr::Paren(inner) => asked_while(&inner.expr, open),
+        Expr::MethodCall(call) if IteratorMethod::of(&call.method)?.form() == Form::Body => {
+            let (over, span) = (&*call.receiver, call.method.span());
+            let is_plain =
+                !has_closure(over) && !matches!(IteratorMethod::of(&call.method), Some(IteratorMethod::Chain));
+            let over =
+                if is_plain { parse_quote_spanned!(span=> #over.filter(|_| #open)) } else { asked_while(over, open)? };
+            let mut call = ExprMethodCall { receiver: Box::new(over), ..call.clone() };
+            for other in call.args.iter_mut().filter(|arg| !matches!(arg, Expr::Closure(_))) {
+                *other = asked_while(other, open)?;
+            }
+            Some(Expr::MethodCall(call))
+        }
+        _ => None,
+    }
+}
+
+/// Whether the chain calls a closure.
+fn has_closure(chain: &Expr) -> bool {
+    match chain {
+        Expr::Paren(inner) => has_closure(&inner.expr),
+        Expr::Closure(_) => true,
+        Expr::MethodCall(call) => call.args.iter().chain([&*call.receiver]).any(has_closure),
+        _ => false,
+    }
+}
+
 /// `xs.iter().position(|x| ..)`: the number of the first element that the loop finds.
 fn first_number(call: &ExprMethodCall, closure: &syn::ExprClosure) -> Accumulation {
     let (span, over) = (call.method.span(), &call.receiver);
-    let (item, test) = (plain(&closure.inputs[0]), &closure.body);
-    let each = parse_quote_spanned!(span=> for (fx_number, #item) in #over.enumerate() {
-        if fx_position.is_none() { if #test { fx_position = Some(fx_number); } }
-    });
+    let (item, test) = (plain(&closure.inputs[0]), in_head(&closure.body));
+    let each = if has_closure(over) {
+        parse_quote_spanned!(span=> for (fx_number, #item) in #over.enumerate() {
+            if #test { fx_position = Some(fx_number); break; }
+        })
+    } else {
+        parse_quote_spanned!(span=> for (fx_number, #item) in #over.enumerate() {
+            if fx_position.is_none() { if #test { fx_position = Some(fx_number); } }
+        })
+    };
     let none = Start::Value(Box::new(parse_quote_spanned!(span=> None)));
     Accumulation { variables: vec![(format_ident!("fx_position", span = span), none)], each }
 }
 
-/// Whether the chain itself may change something, beside what it hands over.
-fn has_effects(chain: &Expr, around: &dyn Surroundings) -> bool {
-    let Expr::MethodCall(call) = chain else { return false };
-    let mut found = false;
-    for closure in call.args.iter().filter(|arg| matches!(arg, Expr::Closure(_))) {
-        each_target(closure, &|call| around.may_mutate(call), &mut |_| found = true);
+/// Whether the chain itself may do something, beside what it hands over: change something, or draw random numbers.
+pub(in crate::trace) fn has_effects(chain: &Expr, around: &dyn Surroundings) -> bool {
+    match chain {
+        Expr::Paren(inner) => has_effects(&inner.expr, around),
+        Expr::Closure(closure) => acts(closure, around),
+        Expr::MethodCall(call) => call.args.iter().chain([&*call.receiver]).any(|part| has_effects(part, around)),
+        _ => false,
     }
-    found || has_effects(&call.receiver, around)
+}
+
+/// Whether a call of the closure does something, beside computing a value.
+fn acts(closure: &syn::ExprClosure, around: &dyn Surroundings) -> bool {
+    let acts = |name: &syn::Ident| OpId::of_method(&name.to_string()).is_some_and(|op| op.effect() != Effect::Pure);
+    let mut found = any(&closure.body, |expr| match expr {
+        Expr::MethodCall(call) => acts(&call.method),
+        Expr::Call(call) => match &*call.func {
+            Expr::Path(path) => path.path.segments.last().is_some_and(|last| acts(&last.ident)),
+            _ => false,
+        },
+        _ => false,
+    });
+    let closure = Expr::Closure(closure.clone());
+    each_target(&closure, &|call| around.may_mutate(call), &mut |_| found = true);
+    found
 }
 
 /// `let (a, b): (Vec<_>, Vec<_>) = xs.iter().map(..).unzip()`: two lists that one loop fills.

@@ -5,6 +5,7 @@ use proc_macro2::Span;
 use quote::ToTokens;
 use syn::{Expr, Ident, Pat, parse_quote_spanned, spanned::Spanned};
 
+use crate::syntax::enclosed::{in_head, operand};
 use crate::syntax::substitute::{Substitution, substituted};
 use crate::trace::desugar::closure_form::{is_plain_closure, plain};
 
@@ -44,7 +45,11 @@ impl<'e> MappedOption<'e> {
     pub(in crate::trace) fn part_of(&self, name: &Ident) -> Option<Expr> {
         let held = Substitution::from([(self.held.to_string(), name.to_token_stream())]);
         let part: Expr = syn::parse2(substituted(self.part.to_token_stream(), &held)).ok()?;
-        Some(if self.is_asked { parse_quote_spanned!(self.part.span()=> #part?) } else { part })
+        if !self.is_asked {
+            return Some(part);
+        }
+        let part = operand(&part);
+        Some(parse_quote_spanned!(self.part.span()=> #part?))
     }
 
     /// The part as it is written.
@@ -82,7 +87,7 @@ pub(in crate::trace) fn split(
     name: &Ident,
     span: Span,
 ) -> Option<syn::ExprMatch> {
-    let (option, part) = (mapped.option, mapped.part_of(name)?);
+    let (option, part) = (in_head(mapped.option), mapped.part_of(name)?);
     let there = with_argument(call, at, parse_quote_spanned!(part.span()=> Some(#part)));
     let missing = with_argument(call, at, parse_quote_spanned!(part.span()=> None));
     Some(parse_quote_spanned!(span=> match #option { Some(#name) => #there, None => #missing }))

@@ -2,7 +2,10 @@
 
 use syn::spanned::Spanned;
 
-use crate::syntax::{matches_all, may_both, mentions, names_of};
+use crate::syntax::{
+    enclosed::{at_end, in_head},
+    matches_all, may_both, mentions, names_of,
+};
 
 /// What stands for the subject of a `match` in the arms of which a guard was.
 pub(in crate::trace) const GUARDED: &str = "guarded_value";
@@ -36,7 +39,7 @@ pub(in crate::trace) fn without_guard(choice: &syn::ExprMatch) -> Option<syn::Ex
     }
     let mut arms = choice.arms.clone();
     let (_, guard) = arms[at].guard.take()?;
-    let body = &arms[at].body;
+    let (guard, body) = (in_head(&guard), &arms[at].body);
     arms[at].body =
         syn::parse_quote_spanned!(guard.span()=> if #guard { #body } else { match #subject { #(#others)* } });
     if is_total {
@@ -68,7 +71,8 @@ pub(in crate::trace) fn without_names(choice: &syn::ExprMatch) -> Option<syn::Ex
         let body = &arm.body;
         arm.body = syn::parse_quote_spanned!(ident.span()=> { let #ident = #subject; #body });
         if let Some((_, guard)) = &mut arm.guard {
-            *guard = syn::parse_quote_spanned!(ident.span()=> { let #ident = #subject; #guard });
+            let test = at_end(guard);
+            **guard = syn::parse_quote_spanned!(ident.span()=> { let #ident = #subject; #test });
         }
         arm.pat = *inner;
     }

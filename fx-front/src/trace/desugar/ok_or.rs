@@ -2,6 +2,7 @@
 
 use syn::{Expr, parse_quote_spanned, spanned::Spanned};
 
+use crate::syntax::enclosed::operand;
 use crate::trace::desugar::closure_form::is_plain_closure;
 
 /// `let x = option.ok_or(error)?` as `let Some(x) = option else { return Err(error) }`, so that what stands behind it
@@ -30,6 +31,7 @@ fn test_of(local: &syn::Local, option: &Expr, otherwise: &Expr) -> Option<syn::L
         syn::Pat::Type(typed) => &typed.pat,
         pat => pat,
     };
+    let option = operand(option);
     let block: syn::Block = parse_quote_spanned!(option.span()=> {
         let Some(#pat) = #option else { return #otherwise };
     });

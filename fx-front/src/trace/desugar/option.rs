@@ -4,8 +4,12 @@
 use fx_ir::{ops, scalar::is_integer};
 use syn::{Expr, ExprMethodCall, Pat, parse_quote, parse_quote_spanned, spanned::Spanned};
 
-use crate::syntax::{comma_operands, contains_return, makes_result};
-use crate::trace::{Result, Ty, unsupported};
+use crate::syntax::{
+    comma_operands, contains_return,
+    enclosed::{at_end, in_head},
+    makes_result,
+};
+use crate::trace::{Result, Ty, desugar::element_name::hides, unsupported};
 
 /// The option of [`mapped`], and of [`matched`].
 pub(in crate::trace) const MAPPED: &str = "mapped_option";
@@ -74,6 +78,7 @@ pub(in crate::trace) fn matched(name: &str, call: &ExprMethodCall) -> Result<syn
         ("or_else", [other]) => ((held, parse_quote!(Some(held_value))), body_of(other, 0)?.1),
         ("filter", [test]) => {
             let (pattern, test) = body_of(test, 1)?;
+            let test = in_head(&test);
             let kept = parse_quote!({
                 let #pattern = &held_value;
                 if #test { Some(held_value) } else { None }
@@ -145,9 +150,16 @@ pub(in crate::trace) fn method_of_zip(call: &ExprMethodCall) -> Option<(&Expr, E
     if !is_known || !is_plain(b) || contains_return(body) {
         return None;
     }
-    let outer = syn::Ident::new(&name, inner.span());
-    let nested =
-        parse_quote_spanned!(call.span()=> (#a).#outer(#(#others,)* |#x| (#b).#inner(#(#others,)* |#y| #body)));
+    let (outer, span) = (syn::Ident::new(&name, inner.span()), call.span());
+    let end = at_end(body);
+    let nested = if hides(x, b) || others.iter().any(|other| hides(x, other)) {
+        parse_quote_spanned!(span=> (#a).#outer(#(#others,)* |fx_first| (#b).#inner(#(#others,)* |fx_second| {
+            let (#x, #y) = (fx_first, fx_second);
+            #end
+        })))
+    } else {
+        parse_quote_spanned!(span=> (#a).#outer(#(#others,)* |#x| (#b).#inner(#(#others,)* |#y| #body)))
+    };
     Some((borrowed(a), nested))
 }
 
@@ -167,7 +179,8 @@ pub(in crate::trace) fn condition_on_zip(condition: &syn::ExprLet) -> Option<(&E
     let (a, b) = zipped(&condition.expr)?;
     let Pat::TupleStruct(some) = &*condition.pat else { return None };
     let (x, y) = pair(some.elems.first().filter(|_| some.path.is_ident("Some"))?)?;
-    is_plain(b).then(|| (borrowed(a), parse_quote_spanned!(condition.span()=> let Some(#x) = #a && let Some(#y) = #b)))
+    (is_plain(b) && !hides(x, b))
+        .then(|| (borrowed(a), parse_quote_spanned!(condition.span()=> let Some(#x) = #a && let Some(#y) = #b)))
 }
 
 /// Whether it is there already, so that it does not matter whether it is asked for.

@@ -2,7 +2,10 @@
 
 use syn::{Expr, Stmt, parse_quote_spanned, spanned::Spanned};
 
-use crate::syntax::{is_call_of, mentions, panics};
+use crate::syntax::{
+    enclosed::{at_end, in_head},
+    is_call_of, mentions, panics,
+};
 use crate::trace::desugar::closure_form::{is_plain_closure, plain};
 
 /// `match x { A => call, _ => return Err(e) }?` as `match x { A => call?, _ => return Err(e) }`, the same of an `if` and a
@@ -20,7 +23,7 @@ pub(in crate::trace) fn with_question_inside(expr: &Expr) -> Option<Expr> {
 fn transposed(call: &syn::ExprMethodCall) -> Option<Expr> {
     let Expr::MethodCall(map) = &*call.receiver else { return None };
     let is_one = call.method == "transpose" && call.args.is_empty() && map.method == "map" && map.args.len() == 1;
-    let (option, span) = (&map.receiver, call.span());
+    let (option, span) = (in_head(&map.receiver), call.span());
     let (pat, value) = match map.args.first().filter(|_| is_one)? {
         Expr::Closure(closure) if is_plain_closure(closure, 1) => {
             (plain(closure.inputs.first()?), asked(&closure.body)?)
@@ -49,6 +52,7 @@ pub(in crate::trace) fn mapped(call: &syn::ExprMethodCall) -> Option<Expr> {
         "and_then" => asked(body)?,
         _ => return None,
     };
+    let value = at_end(&value);
     Some(parse_quote_spanned!(span=> { let #pat = #made?; #value }))
 }
 

@@ -6,7 +6,7 @@ use proc_macro2::{Ident, Span};
 use syn::{Block, Expr, ExprForLoop, ExprMethodCall, Pat, parse_quote_spanned, spanned::Spanned, visit_mut::VisitMut};
 
 use crate::pattern;
-use crate::syntax::{any, bound_names, effects::written, iterator_method::IteratorMethod};
+use crate::syntax::{any, bound_names, effects::written, enclosed::at_end, iterator_method::IteratorMethod};
 use crate::trace::desugar::{
     Surroundings,
     closure_form::{is_plain_closure, plain},
@@ -40,6 +40,7 @@ pub(in crate::trace) fn scanned(each: &ExprForLoop, around: &mut dyn Surrounding
         return None;
     }
     states.visit_expr_mut(&mut body);
+    let body = at_end(&body);
     if !states.is_whole {
         return None;
     }
@@ -51,7 +52,10 @@ pub(in crate::trace) fn scanned(each: &ExprForLoop, around: &mut dyn Surrounding
     let numbered =
         number.zip(counted.as_ref()).map(|(number, counted)| quote::quote_spanned!(span=> let #number = #counted;));
     let iteration: Block = match yielded(&body) {
-        Some(value) => parse_quote_spanned!(span=> { let #pat = { let #taken = #item; #value }; #numbered #(#stmts)* }),
+        Some(value) => {
+            let value = at_end(&value);
+            parse_quote_spanned!(span=> { let #pat = { let #taken = #item; #value }; #numbered #(#stmts)* })
+        }
         None => parse_quote_spanned!(span=> {
             match { let #taken = #item; #body } { Some(#pat) => { #numbered #(#stmts)* } None => break }
         }),

@@ -5,20 +5,34 @@ use proc_macro2::{Ident, Span};
 use quote::format_ident;
 use syn::{Expr, parse_quote_spanned};
 
-use crate::syntax::{element_access::ElementAccess, path_text};
-use crate::trace::desugar::{Surroundings, iterator_chain::is_chain};
+use crate::syntax::{effects::gives, element_access::ElementAccess, integer_literal, path_text};
+use crate::trace::desugar::{
+    Surroundings,
+    element_name::{hides, with_own_names},
+    iterator_chain::is_chain,
+    iterator_consumers::has_effects,
+};
+
+/// The call of `zip` that the chain ends in, and whether its pairs are numbered.
+fn zip_of(chain: &Expr) -> Option<(&syn::ExprMethodCall, bool)> {
+    match chain {
+        Expr::MethodCall(call) if call.method == "zip" => Some((call, false)),
+        Expr::MethodCall(call) if call.method == "enumerate" => match &*call.receiver {
+            Expr::MethodCall(zip) if zip.method == "zip" => Some((zip, true)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
 
 /// A loop over two lists at once as one over the first, in whose iterations the second is asked for its element.
-pub(in crate::trace) fn zipped(each: &syn::ExprForLoop, around: &dyn Surroundings) -> Option<syn::ExprForLoop> {
-    let (zip, is_numbered) = match &*each.expr {
-        Expr::MethodCall(call) if call.method == "zip" => (call, false),
-        Expr::MethodCall(call) if call.method == "enumerate" => match &*call.receiver {
-            Expr::MethodCall(zip) if zip.method == "zip" => (zip, true),
-            _ => return None,
-        },
-        _ => return None,
-    };
+pub(in crate::trace) fn zipped(each: &syn::ExprForLoop, around: &mut dyn Surroundings) -> Option<syn::ExprForLoop> {
+    let (zip, is_numbered) = zip_of(&each.expr)?;
     let [other] = zip.args.iter().collect::<Vec<_>>()[..] else { return None };
+    // The iterations ask for the elements of a list, under the name that it has in front of the loop.
+    if hides(&each.pat, other) || listed(&zip.receiver).is_some() && hides(&each.pat, &zip.receiver) {
+        return zipped(&with_own_names(each, around), around);
+    }
     let span = each.for_token.span;
     let (turn, pair): (syn::Pat, &syn::Pat) = match (&*each.pat, is_numbered) {
         (syn::Pat::Tuple(tuple), true) if tuple.elems.len() == 2 => (tuple.elems[0].clone(), &tuple.elems[1]),
@@ -46,8 +60,12 @@ pub(in crate::trace) fn zipped(each: &syn::ExprForLoop, around: &dyn Surrounding
     });
     let is_known = listed(&zip.receiver).is_some() || is_chain(&zip.receiver);
     let (over, over_pat, body) = match first {
-        Some(first) => (other, b, first.asked(number, &a, &body)),
-        None if is_known => (&*zip.receiver, a, asked(other, number, &b, body)?),
+        Some(first) => (other, b, first.asked(number, &a, &body, false)),
+        None if is_known => {
+            // What the closures of the first chain do behind the last element of the second is not done.
+            let ends = has_effects(&zip.receiver, around);
+            (&*zip.receiver, a, asked(other, number, &b, body, ends)?)
+        }
         None => return None,
     };
     let over: Expr = match over {
@@ -77,10 +95,11 @@ pub(in crate::trace) fn with_named_lists(
         lets.push(parse_quote_spanned!(span=> let #name = #list;));
         *list = Expr::Path(parse_quote_spanned!(span=> #name));
     };
+    let body = Expr::Block(syn::ExprBlock { attrs: Vec::new(), label: None, block: each.body.clone() });
     match &mut *each.expr {
-        Expr::MethodCall(call) if call.method == "zip" => name_zipped(call, &mut name),
+        Expr::MethodCall(call) if call.method == "zip" => name_zipped(call, &body, &mut name),
         Expr::MethodCall(call) if call.method == "enumerate" => match &mut *call.receiver {
-            Expr::MethodCall(zip) if zip.method == "zip" => name_zipped(zip, &mut name),
+            Expr::MethodCall(zip) if zip.method == "zip" => name_zipped(zip, &body, &mut name),
             _ => {}
         },
         _ => {}
@@ -90,25 +109,27 @@ pub(in crate::trace) fn with_named_lists(
 }
 
 /// Names both lists, in the order in which they are made, where the one on the right has no name.
-fn name_zipped(zip: &mut syn::ExprMethodCall, name: &mut dyn FnMut(&mut Expr)) {
+fn name_zipped(zip: &mut syn::ExprMethodCall, body: &Expr, name: &mut dyn FnMut(&mut Expr)) {
     let mut is_unnamed = false;
-    zip.args.clone().iter_mut().for_each(|arg| name_list(arg, &mut |_| is_unnamed = true));
+    zip.args.clone().iter_mut().for_each(|arg| name_list(arg, body, &mut |_| is_unnamed = true));
     if !is_unnamed {
         return;
     }
-    name_list(&mut zip.receiver, name);
-    zip.args.iter_mut().for_each(|arg| name_list(arg, name));
+    name_list(&mut zip.receiver, body, name);
+    zip.args.iter_mut().for_each(|arg| name_list(arg, body, name));
 }
 
-/// Names the list that a chain without closures goes over, where it is made there.
-fn name_list(chain: &mut Expr, name: &mut dyn FnMut(&mut Expr)) {
+/// Names the list that a chain without closures goes over, where it is made there, and how many elements it leaves out,
+/// where that is computed or the body of the loop writes to it.
+fn name_list(chain: &mut Expr, body: &Expr, name: &mut dyn FnMut(&mut Expr)) {
     match chain {
-        Expr::MethodCall(call) if call.method == "zip" => name_zipped(call, name),
+        Expr::MethodCall(call) if call.method == "zip" => name_zipped(call, body, name),
         Expr::MethodCall(call) if ["iter", "into_iter", "skip", "rev"].iter().any(|one| call.method == one) => {
-            name_list(&mut call.receiver, name);
+            name_list(&mut call.receiver, body, name);
+            call.args.iter_mut().filter(|count| !is_fixed(count, body)).for_each(name);
         }
-        Expr::Reference(inner) if inner.mutability.is_none() => name_list(&mut inner.expr, name),
-        Expr::Paren(inner) => name_list(&mut inner.expr, name),
+        Expr::Reference(inner) if inner.mutability.is_none() => name_list(&mut inner.expr, body, name),
+        Expr::Paren(inner) => name_list(&mut inner.expr, body, name),
         Expr::MethodCall(call) if OpId::of_method(&call.method.to_string()).is_some() => name(chain),
         Expr::Array(_) => name(chain),
         Expr::Macro(mac) if mac.mac.path.is_ident("vec") => name(chain),
@@ -116,10 +137,19 @@ fn name_list(chain: &mut Expr, name: &mut dyn FnMut(&mut Expr)) {
     }
 }
 
+/// Whether the number is the same in each iteration of the loop.
+fn is_fixed(count: &Expr, body: &Expr) -> bool {
+    match count {
+        Expr::Paren(inner) => is_fixed(&inner.expr, body),
+        Expr::Path(path) => path.path.get_ident().is_none_or(|name| !gives(body, &name.to_string())),
+        count => integer_literal(count).is_some(),
+    }
+}
+
 /// The body where each list, of those that are zipped on the right, has an element at the number.
-fn asked(other: &Expr, number: &Ident, pat: &syn::Pat, body: syn::Block) -> Option<syn::Block> {
+fn asked(other: &Expr, number: &Ident, pat: &syn::Pat, body: syn::Block, ends: bool) -> Option<syn::Block> {
     if let Some(listed) = listed(other) {
-        return Some(listed.asked(number, pat, &body));
+        return Some(listed.asked(number, pat, &body, ends));
     }
     let (Expr::MethodCall(zip), syn::Pat::Tuple(pair)) = (other, pat) else { return None };
     let (Some(right), [a, b]) =
@@ -127,7 +157,7 @@ fn asked(other: &Expr, number: &Ident, pat: &syn::Pat, body: syn::Block) -> Opti
     else {
         return None;
     };
-    asked(&zip.receiver, number, a, asked(right, number, b, body)?)
+    asked(&zip.receiver, number, a, asked(right, number, b, body, ends)?, ends)
 }
 
 /// A list that stands in a chain by name.
@@ -142,17 +172,18 @@ struct Listed<'e> {
 }
 
 impl Listed<'_> {
-    /// The body where there is an element at the number.
-    fn asked(&self, number: &Ident, pat: &syn::Pat, body: &syn::Block) -> syn::Block {
-        let element = self.at(number);
-        parse_quote_spanned!(number.span()=> { if let Some(#pat) = #element #body })
+    /// The body where there is an element at the number; `ends` says that the loop stops where there is none.
+    fn asked(&self, number: &Ident, pat: &syn::Pat, body: &syn::Block, ends: bool) -> syn::Block {
+        let (element, span) = (self.at(number), number.span());
+        let end = ends.then(|| quote::quote_spanned!(span=> else { break; }));
+        parse_quote_spanned!(span=> { if let Some(#pat) = #element #body #end })
     }
 
     /// The question for the element of an iteration.
     fn at(&self, number: &Ident) -> Expr {
         let (list, skipped, span) = (self.list, &self.skipped, number.span());
         let get = format_ident!("{}", self.access.name(), span = span);
-        let at: Expr = parse_quote_spanned!(span=> #number #(+ #skipped)*);
+        let at: Expr = parse_quote_spanned!(span=> #number #(+ (#skipped))*);
         // Behind the first element there is none, as there is none at a number that no list reaches.
         let at = if self.is_reversed { parse_quote_spanned!(span=> #list.len().wrapping_sub(#at + 1)) } else { at };
         parse_quote_spanned!(span=> #list.#get(#at))

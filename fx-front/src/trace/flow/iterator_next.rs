@@ -7,7 +7,7 @@ use fx_ir::{Arg, HostOp};
 use proc_macro2::Span;
 use syn::{Expr, parse_quote_spanned, spanned::Spanned};
 
-use crate::syntax::contains_return;
+use crate::syntax::{contains_return, enclosed::operand};
 use crate::trace::{
     Result, Tracer, Val,
     desugar::{
@@ -110,7 +110,10 @@ impl<'a> Tracer<'a> {
             Expr::Paren(inner) => self.counted_source(&inner.expr, sources),
             Expr::MethodCall(_) => self.chain_of(over, sources),
             Expr::Range(range) if range.start.is_some() && range.end.is_some() => self.range_with_names(range, sources),
-            list => Ok(self.source(list, sources)?.map(|list| parse_quote_spanned!(over.span()=> #list.into_iter()))),
+            list => {
+                let list = self.source(list, sources)?.map(|list| operand(&list));
+                Ok(list.map(|list| parse_quote_spanned!(over.span()=> #list.into_iter())))
+            }
         }
     }
 

@@ -4,6 +4,7 @@ use fx_ir::host::methods::{Gives, Receiver, method, methods_named};
 use fx_ir::{Arg, HostOp, Op};
 use syn::{BinOp, spanned::Spanned};
 
+use crate::syntax::enclosed::{at_end, in_head};
 use crate::trace::{Result, Tracer, Ty, Val, asked::base};
 
 impl Tracer<'_> {
@@ -50,7 +51,7 @@ impl Tracer<'_> {
 
 /// `a && b` as `if a { b } else { false }`, and `a || b` as `if a { true } else { b }`.
 fn as_branch(binary: &syn::ExprBinary) -> syn::ExprIf {
-    let (left, right) = (&binary.left, &binary.right);
+    let (left, right) = (in_head(&binary.left), at_end(&binary.right));
     match binary.op {
         BinOp::And(_) => syn::parse_quote_spanned!(binary.op.span()=> if #left { #right } else { false }),
         _ => syn::parse_quote_spanned!(binary.op.span()=> if #left { true } else { #right }),

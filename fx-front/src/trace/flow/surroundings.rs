@@ -4,6 +4,8 @@ use proc_macro2::{Ident, Span};
 use syn::{Block, Expr, Pat};
 
 use crate::syntax::counters::indexes;
+use crate::index::Resolved;
+use crate::syntax::path_text;
 use crate::trace::{Tracer, Ty, Val, desugar::Surroundings, types::expectation::gathers_vec};
 
 impl Surroundings for Tracer<'_> {
@@ -68,6 +70,13 @@ impl Surroundings for Tracer<'_> {
         // A position is a number of each of these, however long the list is.
         let is_wide = matches!(ty.as_str(), "usize" | "i64" | "u64" | "isize" | "i32" | "u32");
         syn::parse_str(&ty).ok().filter(|_| is_wide)
+    }
+
+    fn external(&self, path: &syn::Path) -> Option<String> {
+        match self.index.resolve(self.module(), &path_text(path)) {
+            Resolved::External(full) => Some(full),
+            Resolved::Item(..) => None,
+        }
     }
 
     fn new_name(&mut self, what: &str, span: Span) -> Ident {

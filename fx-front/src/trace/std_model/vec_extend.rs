@@ -2,6 +2,7 @@
 
 use syn::spanned::Spanned;
 
+use crate::syntax::enclosed::{in_head, operand};
 use crate::trace::types::ty::{is_copy, is_untyped};
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Val,
@@ -18,6 +19,7 @@ impl Tracer<'_> {
                 syn::parse_quote_spanned!(call.span()=> { #(#list.push(#elems);)* })
             }
             items => {
+                let items = in_head(items);
                 syn::parse_quote_spanned!(call.span()=> for fx_extended in #items { #list.push(fx_extended); })
             }
         };
@@ -75,8 +77,11 @@ pub(in crate::trace) fn extension(element: &Ty, call: &syn::ExprMethodCall) -> O
         syn::Expr::Array(_) => Some(items.clone()),
         syn::Expr::Reference(borrowed) => match &*borrowed.expr {
             written @ syn::Expr::Array(_) if is_slice => Some(written.clone()),
-            list if is_slice => Some(syn::parse_quote_spanned!(call.span()=> #list.iter().copied())),
-            list => Some(syn::parse_quote_spanned!(call.span()=> #list.iter())),
+            list => {
+                let copied = is_slice.then(|| quote::quote_spanned!(call.span()=> .copied()));
+                let list = operand(list);
+                Some(syn::parse_quote_spanned!(call.span()=> #list.iter() #copied))
+            }
         },
         syn::Expr::MethodCall(inner) if inner.method == "iter" && inner.args.is_empty() => Some(items.clone()),
         _ => None,

@@ -28,6 +28,7 @@ pub mod debug_checks;
 pub mod destructuring;
 pub mod diverging;
 pub mod dropped_values;
+pub mod effects_of_adaptors;
 pub mod enums;
 pub mod errors_of_any_type;
 pub mod everyday;
