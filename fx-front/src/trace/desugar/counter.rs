@@ -28,7 +28,8 @@ pub(in crate::trace) fn positioned(
     let (before, after) = (&stmts[..at], &stmts[at + 1..]);
     let others = before.iter().chain(after);
     let binds = |stmt: &Stmt| matches!(stmt, Stmt::Local(local) if names_of(&local.pat).contains(&name.to_string()));
-    if !keeps(others.clone(), &|other| other == name, around) || others.clone().any(binds) {
+    let is_own = names_of(&each.pat).contains(&name.to_string());
+    if is_own || !keeps(others.clone(), &|other| other == name, around) || others.clone().any(binds) {
         return None;
     }
     let (span, list) = (each.for_token.span, &each.expr);

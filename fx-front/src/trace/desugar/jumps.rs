@@ -4,10 +4,10 @@
 //! iterations after it do nothing, so that a loop over layers that may stop early is still a loop over layers.
 
 use proc_macro2::Ident;
-use quote::format_ident;
+use quote::ToTokens;
 use syn::{Block, Expr, Stmt, parse_quote_spanned, spanned::Spanned, visit::Visit};
 
-use crate::syntax::has_else;
+use crate::syntax::{enclosed::in_head, has_else, unused_name};
 use crate::trace::{Result, desugar::returns::hides, unsupported};
 
 /// A body without jumps.
@@ -154,7 +154,7 @@ impl Rewrite<'_> {
         let Expr::Block(other) = &**other else { return None };
         let other = self.continued(&other.block.stmts, &[])?;
         let rest = self.statements(rest)?;
-        let (pat, value) = (&local.pat, &init.expr);
+        let (pat, value) = (&local.pat, in_head(&init.expr));
         Some(parse_quote_spanned!(local.let_token.span=> if let #pat = #value { #(#rest)* } else { #(#other)* }))
     }
 }
@@ -165,11 +165,11 @@ fn leaves(stmts: &[Stmt]) -> bool {
 }
 
 /// The body of a loop without jumps, and the flag that a `break` of it sets.
-pub(in crate::trace) fn without_jumps(body: &syn::Block) -> Result<(syn::Block, Option<Ident>)> {
+pub(in crate::trace) fn without_jumps(each: &impl ToTokens, body: &syn::Block) -> Result<(syn::Block, Option<Ident>)> {
     if !jumps(body) {
         return Ok((body.clone(), None));
     }
-    let flag = format_ident!("stopped", span = body.brace_token.span.open());
+    let flag = unused_name("stopped", each, body.brace_token.span.open());
     let Some(straight) = straight(body, &flag) else {
         return unsupported(body.brace_token.span.open(), "a `break` or `continue` of this form");
     };
@@ -184,7 +184,6 @@ pub(in crate::trace) fn without_jumps(body: &syn::Block) -> Result<(syn::Block, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use quote::ToTokens;
 
     fn check(body: &str, want: &str, breaks: bool) {
         let body: Block = syn::parse_str(body).expect("a block");

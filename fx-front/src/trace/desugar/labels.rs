@@ -12,8 +12,9 @@
 //! A `return` out of a loop of an inlined function is a jump with a label, behind which the value waits.
 
 use proc_macro2::Span;
-use quote::format_ident;
 use syn::{Block, Expr, Stmt, parse_quote_spanned, spanned::Spanned, visit::Visit, visit_mut::VisitMut};
+
+use crate::syntax::unused_name;
 
 /// The loop without jumps that bear its label, and without the label.
 pub(in crate::trace) fn without_label<L: Loop>(each: &L) -> L {
@@ -62,8 +63,8 @@ fn statement(stmt: &Stmt, label: &syn::Lifetime) -> Vec<Stmt> {
         Own { label }.visit_stmt_mut(&mut stmt);
         return vec![stmt];
     }
-    let breaks = format_ident!("{}_breaks", label.ident, span = span);
-    let continues = format_ident!("{}_continues", label.ident, span = span);
+    let breaks = unused_name(&format!("{}_breaks", label.ident), &stmt, span);
+    let continues = unused_name(&format!("{}_continues", label.ident), &stmt, span);
     Inner { label, breaks: &breaks, continues: &continues }.visit_stmt_mut(&mut stmt);
     let mut all = Vec::new();
     if find.breaks {

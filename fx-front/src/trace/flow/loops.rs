@@ -4,6 +4,7 @@ use fx_ir::{Arg, ForLoop, NodeId, Op, Pattern};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
+use crate::pattern;
 use crate::syntax::counters::indexes;
 use crate::trace::types::ty::{is_open_list, is_untyped};
 use crate::trace::{
@@ -62,7 +63,7 @@ impl Tracer<'_> {
         if let Some(numbers) = self.over_place(each)? {
             return self.for_loop(&numbers);
         }
-        let (body, flag) = without_jumps(&each.body)?;
+        let (body, flag) = without_jumps(each, &each.body)?;
         let each = syn::ExprForLoop { body, ..each.clone() };
         self.stopping(flag.as_ref(), &mut |tracer| tracer.plain_for(&each))
     }
@@ -105,7 +106,8 @@ impl Tracer<'_> {
         let body = syn::Expr::Block(syn::ExprBlock { attrs: Vec::new(), label: None, block: each.body.clone() });
         let mut carried = self.carried_by(&body, each.span())?;
         // What has no value yet gets one in each iteration that asks for it, and has none again behind the loop.
-        carried.retain(|(_, value)| !matches!(value, Val::Never));
+        let own = pattern::bound(&each.pat);
+        carried.retain(|(name, value)| !matches!(value, Val::Never) && !own.contains(name));
         self.learn(each, &over, &mut carried);
         self.iterations_over(each, &over, &carried)
     }
@@ -281,7 +283,7 @@ impl Tracer<'_> {
         if each.label.is_some() {
             return self.endless_loop(&without_label(each));
         }
-        let (body, flag) = without_jumps(&each.body)?;
+        let (body, flag) = without_jumps(each, &each.body)?;
         let Some(flag) = flag else {
             return unsupported(each.span(), "`loop` without a `break` that is understood");
         };
@@ -306,7 +308,7 @@ impl Tracer<'_> {
             let span = each.while_token.span;
             return self.endless_loop(&syn::parse_quote_spanned!(span=> loop { if #cond #body else { break; } }));
         }
-        let (body, flag) = without_jumps(&each.body)?;
+        let (body, flag) = without_jumps(each, &each.body)?;
         let each = match &flag {
             None => syn::ExprWhile { body, ..each.clone() },
             Some(flag) => {

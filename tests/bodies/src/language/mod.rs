@@ -70,6 +70,7 @@ pub mod methods_in_scope;
 pub mod moved_numbers;
 pub mod mut_references;
 pub mod names;
+pub mod names_of_elements;
 pub mod objects;
 pub mod opaque_parts;
 pub mod opaque_statements;
