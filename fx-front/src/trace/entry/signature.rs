@@ -145,6 +145,19 @@ pub(crate) fn holds_reference(ty: &syn::Type) -> bool {
     ty.to_token_stream().to_string().contains('&')
 }
 
+/// Whether an array is in the type.
+pub(in crate::trace) fn holds_array(ty: &syn::Type) -> bool {
+    struct Find(bool);
+    impl<'ast> syn::visit::Visit<'ast> for Find {
+        fn visit_type_array(&mut self, _: &'ast syn::TypeArray) {
+            self.0 = true;
+        }
+    }
+    let mut find = Find(false);
+    syn::visit::Visit::visit_type(&mut find, ty);
+    find.0
+}
+
 /// Whether the type is one of which only `Borrow<Tensor>` is known: `impl Borrow<Tensor>`, or a parameter with that
 /// bound.
 fn borrows(index: &Index, function: &Function, ty: &syn::Type) -> bool {

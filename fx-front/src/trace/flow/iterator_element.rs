@@ -103,6 +103,13 @@ impl Tracer<'_> {
         if method != "iter" && method != "into_iter" {
             return unsupported(span, format!("`next` of an iterator by `rev` of `{method}`"));
         }
+        let name = list.to_token_stream().to_string();
+        if let (Val::Lit(Arg::Int(at), _), Some((_, Val::List(items)))) =
+            (&at, chain.sources.iter().find(|(known, _)| *known == name))
+        {
+            let number = i64::try_from(items.len()).unwrap_or(0) - 1 - at;
+            return Ok(Val::Lit(Arg::Int(number), usize_ty()));
+        }
         let behind = self.plus(at, &Val::Lit(Arg::Int(1), usize_ty()), span)?;
         let mut variables = chain.sources.clone();
         variables.push(("fx_behind".to_owned(), behind));

@@ -64,6 +64,10 @@ impl Tracer<'_> {
             return Ok(item.map_or_else(nothing, |item| Val::Some(Box::new(item))));
         }
         let Ty::List(element) = list.ty() else { return unsupported(span, "an iterator of this form") };
+        // What is written out is a list of its own, for the element to borrow from.
+        let is_written_out = matches!(list, Val::List(_)) && !is_copy(&element);
+        let own = if is_written_out { Some(self.spill(list, "list", span)?) } else { None };
+        let list = own.as_ref().unwrap_or(list);
         let borrowed = self.lent(list, &element, ElementAccess::Get, Some(at), span)?;
         let is_owner = list.ref_kind() == Some(RefKind::Value);
         if is_owner && is_copy(&element) {

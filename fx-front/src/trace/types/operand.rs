@@ -11,7 +11,7 @@ use crate::trace::types::ty::{
 };
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Val,
-    entry::signature::{holds_reference, is_vec},
+    entry::signature::{holds_array, holds_reference, is_vec},
     unsupported,
 };
 
@@ -214,6 +214,12 @@ impl Tracer<'_> {
         };
         match value {
             Val::Lit(Arg::None, _) => Ok(Arg::None),
+            // Generated code has a list in place of the array.
+            Val::Node(_, Ty::List(_) | Ty::Option(_) | Ty::Tuple(_), _)
+                if field.is_some_and(|field| holds_array(&field.ty)) =>
+            {
+                unsupported(span, format!("the array that the field `{member}` is given"))
+            }
             Val::Node(_, Ty::Tensor, RefKind::Ref) if field.is_some_and(|field| owns(&field.ty)) => {
                 Ok(HostOp::Handle.on(self.operand(value, span)?))
             }
