@@ -189,6 +189,34 @@ impl Ends {
     }
 }
 
+/// An iterator from behind, asked by `next` in front of a loop, in it and behind it.
+#[derive(Debug, Module)]
+pub struct FromBehind {
+    layers: Vec<Layer>,
+}
+
+#[traceable]
+impl FromBehind {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let outs = vec![xs.relu(), xs.sin(), xs.cos(), xs.tanh()];
+        let mut from_behind = outs.iter().rev();
+        let mut ys = from_behind.next().unwrap() * 2;
+        for (i, out) in from_behind.by_ref().enumerate().take(2) {
+            ys = ys * (i as i64 + 2) + out;
+        }
+        ys = ys + from_behind.next().unwrap() * 3;
+        let mut some = outs.iter().rev();
+        for i in 0..xs.size()[0] {
+            if i % 2 == 0
+                && let Some(out) = some.next()
+            {
+                ys = ys * 2 + out;
+            }
+        }
+        self.layers.iter().fold(ys, |ys, layer| layer.forward(&ys))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -198,11 +226,18 @@ mod tests {
     not_interpreted!(Zipped: "the method `get`");
     not_interpreted!(FirstApart: "the method `len`");
     not_interpreted!(Pairs: "the method `get`");
+    not_interpreted!(FromBehind: "the method");
 
     understood!(Ends: 0 of 23);
 
     fn layers(p: &nn::Path, name: &str, count: i64) -> Vec<Layer> {
         (0..count).map(|at| Layer { fc: nn::linear(p / name / at, 4, 4, Default::default()) }).collect()
+    }
+
+    #[test]
+    fn from_behind() {
+        let cases = [1, 2, 3, 9, 12].map(|rows| randn(&[rows, 4]));
+        agree!(|p| FromBehind { layers: layers(p, "a", 2) }, cases);
     }
 
     #[test]

@@ -124,15 +124,50 @@ impl Stack {
     }
 }
 
+/// An array and a number, copied.
+#[derive(Clone, Copy)]
+pub struct Counts {
+    by: [f64; 2],
+    seen: i64,
+}
+
+/// A list of structs with an array that a loop writes to.
+#[derive(Debug, Module)]
+pub struct Recorded {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl Recorded {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let mut all = vec![];
+        let mut counts = Counts { by: [1.0, 2.0], seen: 0 };
+        for i in 0..3 {
+            all.push(counts);
+            counts.by[i % 2] += 10.0;
+            counts.seen += 1;
+        }
+        xs.apply(&self.fc) * all[0].by[0] + all[1].by[0] + all[2].by[1] * 3.0 + all[2].seen as f64 + counts.by[0]
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{agree, randn};
+    use crate::check::{agree, randn, understood};
+
+    understood!(Recorded: 3 of 7);
 
     #[test]
     fn private_structs() {
         let make = |p: &nn::Path| Masks { inner: masked::Masked::new(p / "inner") };
         agree!(make, [randn(&[3, 4]), randn(&[1, 4]) - 9.0], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn arrays() {
+        let make = |p: &nn::Path| Recorded { fc: nn::linear(p, 4, 4, Default::default()) };
+        agree!(make, [randn(&[3, 4]), randn(&[1, 4])]);
     }
 
     #[test]
