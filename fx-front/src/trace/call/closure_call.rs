@@ -12,7 +12,7 @@ use syn::spanned::Spanned;
 
 use crate::builder::OwnClosure;
 use crate::index::{Name, Resolved};
-use crate::syntax::{bound_names, names_of};
+use crate::syntax::{any, bound_names, makes_result, names_of};
 use crate::trace::desugar::closure_form::{is_plain_closure, plain};
 use crate::trace::std_model::method_type::is_text;
 use crate::trace::{
@@ -31,6 +31,22 @@ fn names(tokens: TokenStream, all: &mut BTreeSet<String>) {
             _ => {}
         }
     }
+}
+
+/// Refuses a call of a closure that yields a `Result` where its error does not leave the function: the code around it may
+/// look at what it yields, which is not what the `Result` holds.
+pub(in crate::trace) fn refuse_looked_at(closure: &syn::ExprClosure, errors: OnError) -> Result<()> {
+    let is_said = match &closure.output {
+        syn::ReturnType::Type(_, ty) => matches!(&**ty, syn::Type::Path(path)
+            if path.path.segments.last().is_some_and(|last| last.ident.to_string().ends_with("Result"))),
+        syn::ReturnType::Default => false,
+    };
+    let asks = |expr: &syn::Expr| matches!(expr, syn::Expr::Try(_));
+    let is_result = is_said || makes_result(&closure.body) || any(&closure.body, asks);
+    if is_result && errors != OnError::Propagate {
+        return unsupported(closure.span(), "a closure whose error the code around its call may look at");
+    }
+    Ok(())
 }
 
 impl Tracer<'_> {

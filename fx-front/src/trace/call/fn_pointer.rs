@@ -17,7 +17,9 @@ use crate::builder::{self, OwnClosure};
 use crate::index::{Known, Name, Resolved};
 use crate::syntax::{path_text, peeled};
 use crate::trace::types::ty::is_copy;
-use crate::trace::{OnError, Result, Tracer, Ty, Val, opaque::template::called_with, unsupported};
+use crate::trace::{
+    OnError, Result, Tracer, Ty, Val, call::closure_call::refuse_looked_at, opaque::template::called_with, unsupported,
+};
 
 /// So many functions of one type are told apart; each is an arm, with the layers that are fused with it.
 const MOST: usize = 16;
@@ -48,13 +50,14 @@ impl Called {
 
 impl Tracer<'_> {
     /// A call of an expression that is no path.
-    pub(in crate::trace) fn call_value(&mut self, call: &syn::ExprCall) -> Result<Val> {
+    pub(in crate::trace) fn call_value(&mut self, call: &syn::ExprCall, errors: OnError) -> Result<Val> {
         if let Some(closure) = self.closure_in_field(&call.func) {
             let args = call.args.iter().map(|arg| self.expr(arg)).collect::<Result<Vec<Val>>>()?;
             return self.call_own_closure(&closure, args);
         }
         match self.expr(&call.func)? {
             Val::Closure(closure, home) => {
+                refuse_looked_at(&closure, errors)?;
                 let args = self.closure_args(&call.args)?;
                 self.call_closure_of(&closure, &home, args)
             }

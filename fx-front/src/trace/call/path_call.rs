@@ -11,6 +11,7 @@ use crate::trace::std_model::convert::is_whole;
 use crate::trace::types::ty::is_untyped;
 use crate::trace::{
     OnError, Result, Tracer, Ty, Val,
+    call::closure_call::refuse_looked_at,
     layer::recurrent::state_made_by,
     tensor::{operator, operator_trait::operator_of_method},
     unsupported,
@@ -19,7 +20,7 @@ use crate::trace::{
 impl Tracer<'_> {
     pub(in crate::trace) fn call(&mut self, call: &syn::ExprCall, errors: OnError) -> Result<Val> {
         let syn::Expr::Path(path) = &*call.func else {
-            return self.call_value(call);
+            return self.call_value(call, errors);
         };
         let text = path_text(&path.path);
         let args: Vec<&syn::Expr> = call.args.iter().collect();
@@ -33,6 +34,7 @@ impl Tracer<'_> {
             _ => {}
         }
         if let Some(Val::Closure(closure, home)) = self.env.read(&text).cloned() {
+            refuse_looked_at(&closure, errors)?;
             let args = self.closure_args(&call.args)?;
             return self.call_closure_of(&closure, &home, args);
         }

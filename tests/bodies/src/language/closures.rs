@@ -197,6 +197,27 @@ impl Parsed {
     }
 }
 
+/// A closure whose error stays in the forward.
+#[derive(Debug, Module)]
+pub struct LookedAt {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl LookedAt {
+    pub fn forward(&self, xs: &Tensor, width: i64) -> Tensor {
+        let ys = xs.apply(&self.fc);
+        let viewed: Result<Tensor, tch::TchError> = (|| {
+            let zs = ys.f_view([-1, width])?;
+            Ok(zs.relu())
+        })();
+        match viewed {
+            Ok(zs) => zs.sum(Kind::Float) + ys,
+            Err(_) => ys.neg(),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -205,7 +226,8 @@ mod tests {
     understood!(ClosureField: 2 of 4);
     understood!(Returns: 0 of 15);
     understood!(Guarded: 1 of 6);
-    understood!(Parsed: 9 of 17);
+    understood!(Parsed: 9 of 19);
+    understood!(LookedAt: 1 of 10);
 
     fn linear(p: &nn::Path) -> nn::Linear {
         nn::linear(p / "fc", 4, 4, Default::default())
@@ -219,6 +241,13 @@ mod tests {
     #[test]
     fn seen() {
         agree!(|p| Seen { fc: linear(p) }, [randn(&[2, 4]), randn(&[2, 3, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn errors_that_are_looked_at() {
+        for width in [2, 3, 4, 7] {
+            agree!(|p| LookedAt { fc: linear(p) }, [randn(&[2, 4]), randn(&[3, 4])], |net, xs| net.forward(xs, width));
+        }
     }
 
     #[test]
