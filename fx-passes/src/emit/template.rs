@@ -153,8 +153,9 @@ fn filled(template: &str, value: &dyn Fn(usize) -> Value) -> String {
         if value.is_ref && is_whole && out.ends_with('&') {
             out.pop();
         }
-        // In front of a block a struct literal would be read as a path and that block.
-        if value.text.ends_with('}') && behind.trim_start().starts_with('{') {
+        // In front of a block, or in the head of a loop, a struct literal would be read as a path and that block.
+        let ends = behind.trim_start().chars().next().is_none_or(|next| [',', ';', ')', ']', '}'].contains(&next));
+        if value.text.ends_with('}') && !ends {
             out.extend(["(", &value.text, ")"]);
         } else {
             out.push_str(&value.text);
@@ -172,6 +173,14 @@ mod tests {
         let value = |position: usize| Value::variable(["a", "b"][position], position == 0);
         assert_eq!(fill(&Code::pure("f(&$0, &$1) + $1[$0] $$"), &value), "f(a, &b) + b[a] $");
         assert_eq!(fill(&Code::pure("&$0[0] + &$0.0"), &value), "&a[0] + &a.0");
+    }
+
+    #[test]
+    fn a_struct_literal_is_no_path_and_a_block() {
+        let value = |_| Value::owned("P { a: 1 }");
+        assert_eq!(fill(&Code::pure("for i in $0.all() {}"), &value), "for i in (P { a: 1 }).all() {}");
+        assert_eq!(fill(&Code::pure("f($0, $0)"), &value), "f(P { a: 1 }, P { a: 1 })");
+        assert_eq!(fill(&Code::pure("$0"), &value), "P { a: 1 }");
     }
 
     #[test]
