@@ -3,12 +3,14 @@
 ///
 /// Weights are folded and packed once. It takes any batch and any size that the model takes, and can be shared between threads.
 #[allow(warnings, clippy::all, clippy::pedantic)]
+#[allow(arithmetic_overflow, overflowing_literals, unconditional_panic)]
 #[derive(Debug)]
 pub struct CustomFrozen {
     frame: ::fx_runtime::frozen::Frame,
     form: ::fx_runtime::quant::Form<CustomFrozenKernels>,
 }
 #[allow(warnings, clippy::all, clippy::pedantic)]
+#[allow(arithmetic_overflow, overflowing_literals, unconditional_panic)]
 #[derive(Debug, ::fx_runtime::frozen::State)]
 struct CustomFrozenKernels {
     /// `fc1` (src/pointwise.rs:28)
@@ -27,6 +29,7 @@ impl Custom {
     /// # Errors
     /// Names the layer and the source line where something cannot be frozen as `options` ask.
     #[allow(warnings, clippy::all, clippy::pedantic)]
+    #[allow(arithmetic_overflow, overflowing_literals, unconditional_panic)]
     #[inline]
     pub fn freeze(
         &self,
@@ -59,6 +62,7 @@ impl Custom {
 }
 ::fx_runtime::frozen_as!(Custom, CustomFrozen);
 #[allow(warnings, clippy::all, clippy::pedantic)]
+#[allow(arithmetic_overflow, overflowing_literals, unconditional_panic)]
 impl CustomFrozen {
     /// The frozen form of the model's `forward`; `try_forward` is the door that returns errors.
     #[track_caller]
@@ -106,9 +110,11 @@ impl CustomFrozen {
 }
 /// `mul, sigmoid` (src/pointwise.rs:29)
 #[allow(warnings, clippy::all, clippy::pedantic)]
+#[allow(arithmetic_overflow, overflowing_literals, unconditional_panic)]
 #[derive(Debug)]
 struct CustomFrozenMulSigmoid;
 #[allow(warnings, clippy::all, clippy::pedantic)]
+#[allow(arithmetic_overflow, overflowing_literals, unconditional_panic)]
 impl ::fx_runtime::frozen::Group<1, 0, 1> for CustomFrozenMulSigmoid {
     const OPTIMIZED: bool = ::core::cfg!(fx_optimized);
     type Results = ::fx_runtime::Tensor;
@@ -126,9 +132,11 @@ impl ::fx_runtime::frozen::Group<1, 0, 1> for CustomFrozenMulSigmoid {
 }
 /// `relu, square, neg, mul, sub, add, div` (src/pointwise.rs:31,33)
 #[allow(warnings, clippy::all, clippy::pedantic)]
+#[allow(arithmetic_overflow, overflowing_literals, unconditional_panic)]
 #[derive(Debug)]
 struct CustomFrozenReluSquareNegMul;
 #[allow(warnings, clippy::all, clippy::pedantic)]
+#[allow(arithmetic_overflow, overflowing_literals, unconditional_panic)]
 impl ::fx_runtime::frozen::Group<2, 2, 1> for CustomFrozenReluSquareNegMul {
     const OPTIMIZED: bool = ::core::cfg!(fx_optimized);
     type Results = ::fx_runtime::Tensor;

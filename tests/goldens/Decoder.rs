@@ -3,12 +3,14 @@
 ///
 /// Weights are folded and packed once. It takes any batch and any size that the model takes, and can be shared between threads.
 #[allow(warnings, clippy::all, clippy::pedantic)]
+#[allow(arithmetic_overflow, overflowing_literals, unconditional_panic)]
 #[derive(Debug)]
 pub struct DecoderFrozen {
     frame: ::fx_runtime::frozen::Frame,
     form: ::fx_runtime::quant::Form<DecoderFrozenKernels>,
 }
 #[allow(warnings, clippy::all, clippy::pedantic)]
+#[allow(arithmetic_overflow, overflowing_literals, unconditional_panic)]
 #[derive(Debug, ::fx_runtime::frozen::State)]
 struct DecoderFrozenKernels {
     /// `up1, bn1, relu` (src/convolutions.rs:112)
@@ -27,6 +29,7 @@ impl Decoder {
     /// # Errors
     /// Names the layer and the source line where something cannot be frozen as `options` ask.
     #[allow(warnings, clippy::all, clippy::pedantic)]
+    #[allow(arithmetic_overflow, overflowing_literals, unconditional_panic)]
     #[inline]
     pub fn freeze(
         &self,
@@ -71,6 +74,7 @@ impl Decoder {
 }
 ::fx_runtime::frozen_as!(Decoder, DecoderFrozen);
 #[allow(warnings, clippy::all, clippy::pedantic)]
+#[allow(arithmetic_overflow, overflowing_literals, unconditional_panic)]
 impl DecoderFrozen {
     /// The frozen form of the model's `forward`; `try_forward` is the door that returns errors.
     #[track_caller]

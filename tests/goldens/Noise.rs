@@ -3,12 +3,14 @@
 ///
 /// Weights are folded and packed once. It takes any batch and any size that the model takes, and can be shared between threads.
 #[allow(warnings, clippy::all, clippy::pedantic)]
+#[allow(arithmetic_overflow, overflowing_literals, unconditional_panic)]
 #[derive(Debug)]
 pub struct NoiseFrozen {
     frame: ::fx_runtime::frozen::Frame,
     form: ::fx_runtime::quant::Form<NoiseFrozenKernels>,
 }
 #[allow(warnings, clippy::all, clippy::pedantic)]
+#[allow(arithmetic_overflow, overflowing_literals, unconditional_panic)]
 #[derive(Debug, ::fx_runtime::frozen::State)]
 struct NoiseFrozenKernels {
     /// `conv` (src/effects.rs:26)
@@ -23,6 +25,7 @@ impl Noise {
     /// # Errors
     /// Names the layer and the source line where something cannot be frozen as `options` ask.
     #[allow(warnings, clippy::all, clippy::pedantic)]
+    #[allow(arithmetic_overflow, overflowing_literals, unconditional_panic)]
     #[inline]
     pub fn freeze(
         &self,
@@ -49,6 +52,7 @@ impl Noise {
 }
 ::fx_runtime::frozen_as!(Noise, NoiseFrozen);
 #[allow(warnings, clippy::all, clippy::pedantic)]
+#[allow(arithmetic_overflow, overflowing_literals, unconditional_panic)]
 impl NoiseFrozen {
     /// The frozen form of the model's `forward`; `try_forward` is the door that returns errors.
     #[track_caller]
@@ -87,9 +91,11 @@ impl NoiseFrozen {
 }
 /// `add, sub` (src/effects.rs:30)
 #[allow(warnings, clippy::all, clippy::pedantic)]
+#[allow(arithmetic_overflow, overflowing_literals, unconditional_panic)]
 #[derive(Debug)]
 struct NoiseFrozenAddSub;
 #[allow(warnings, clippy::all, clippy::pedantic)]
+#[allow(arithmetic_overflow, overflowing_literals, unconditional_panic)]
 impl ::fx_runtime::frozen::Group<3, 0, 1> for NoiseFrozenAddSub {
     const OPTIMIZED: bool = ::core::cfg!(fx_optimized);
     type Results = ::fx_runtime::Tensor;

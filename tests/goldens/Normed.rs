@@ -3,12 +3,14 @@
 ///
 /// Weights are folded and packed once. It takes any batch and any size that the model takes, and can be shared between threads.
 #[allow(warnings, clippy::all, clippy::pedantic)]
+#[allow(arithmetic_overflow, overflowing_literals, unconditional_panic)]
 #[derive(Debug)]
 pub struct NormedFrozen {
     frame: ::fx_runtime::frozen::Frame,
     form: ::fx_runtime::quant::Form<NormedFrozenKernels>,
 }
 #[allow(warnings, clippy::all, clippy::pedantic)]
+#[allow(arithmetic_overflow, overflowing_literals, unconditional_panic)]
 #[derive(Debug, ::fx_runtime::frozen::State)]
 struct NormedFrozenKernels {
     /// `position` (src/pointwise.rs:162)
@@ -43,6 +45,7 @@ impl Normed {
     /// # Errors
     /// Names the layer and the source line where something cannot be frozen as `options` ask.
     #[allow(warnings, clippy::all, clippy::pedantic)]
+    #[allow(arithmetic_overflow, overflowing_literals, unconditional_panic)]
     #[inline]
     pub fn freeze(
         &self,
@@ -93,6 +96,7 @@ impl Normed {
 }
 ::fx_runtime::frozen_as!(Normed, NormedFrozen);
 #[allow(warnings, clippy::all, clippy::pedantic)]
+#[allow(arithmetic_overflow, overflowing_literals, unconditional_panic)]
 impl NormedFrozen {
     /// The frozen form of the model's `forward`; `try_forward` is the door that returns errors.
     #[track_caller]
@@ -168,9 +172,11 @@ impl NormedFrozen {
 }
 /// `add, norm` (src/pointwise.rs:162,163)
 #[allow(warnings, clippy::all, clippy::pedantic)]
+#[allow(arithmetic_overflow, overflowing_literals, unconditional_panic)]
 #[derive(Debug)]
 struct NormedFrozenAddLayerNorm;
 #[allow(warnings, clippy::all, clippy::pedantic)]
+#[allow(arithmetic_overflow, overflowing_literals, unconditional_panic)]
 impl ::fx_runtime::frozen::Group<4, 1, 2> for NormedFrozenAddLayerNorm {
     const OPTIMIZED: bool = ::core::cfg!(fx_optimized);
     const REDUCTIONS: usize = 2;
@@ -189,9 +195,11 @@ impl ::fx_runtime::frozen::Group<4, 1, 2> for NormedFrozenAddLayerNorm {
 }
 /// `mul, plain, sigmoid, square, mean, add, rsqrt, amax` (src/pointwise.rs:164,165,166)
 #[allow(warnings, clippy::all, clippy::pedantic)]
+#[allow(arithmetic_overflow, overflowing_literals, unconditional_panic)]
 #[derive(Debug)]
 struct NormedFrozenMulLayerNormSigmoidRmsNorm;
 #[allow(warnings, clippy::all, clippy::pedantic)]
+#[allow(arithmetic_overflow, overflowing_literals, unconditional_panic)]
 impl ::fx_runtime::frozen::Group<5, 1, 2> for NormedFrozenMulLayerNormSigmoidRmsNorm {
     const OPTIMIZED: bool = ::core::cfg!(fx_optimized);
     const REDUCTIONS: usize = 4;
@@ -215,9 +223,11 @@ impl ::fx_runtime::frozen::Group<5, 1, 2> for NormedFrozenMulLayerNormSigmoidRms
 }
 /// `mean, sub, add, div` (src/pointwise.rs:166,167)
 #[allow(warnings, clippy::all, clippy::pedantic)]
+#[allow(arithmetic_overflow, overflowing_literals, unconditional_panic)]
 #[derive(Debug)]
 struct NormedFrozenMeanSubAddDiv;
 #[allow(warnings, clippy::all, clippy::pedantic)]
+#[allow(arithmetic_overflow, overflowing_literals, unconditional_panic)]
 impl ::fx_runtime::frozen::Group<2, 0, 1> for NormedFrozenMeanSubAddDiv {
     const OPTIMIZED: bool = ::core::cfg!(fx_optimized);
     const REDUCTIONS: usize = 1;
@@ -237,9 +247,11 @@ impl ::fx_runtime::frozen::Group<2, 0, 1> for NormedFrozenMeanSubAddDiv {
 }
 /// `mul, add, softmax` (src/pointwise.rs:168)
 #[allow(warnings, clippy::all, clippy::pedantic)]
+#[allow(arithmetic_overflow, overflowing_literals, unconditional_panic)]
 #[derive(Debug)]
 struct NormedFrozenMulAddSoftmax;
 #[allow(warnings, clippy::all, clippy::pedantic)]
+#[allow(arithmetic_overflow, overflowing_literals, unconditional_panic)]
 impl ::fx_runtime::frozen::Group<2, 1, 1> for NormedFrozenMulAddSoftmax {
     const OPTIMIZED: bool = ::core::cfg!(fx_optimized);
     const REDUCTIONS: usize = 2;

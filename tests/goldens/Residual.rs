@@ -3,12 +3,14 @@
 ///
 /// Weights are folded and packed once. It takes any batch and any size that the model takes, and can be shared between threads.
 #[allow(warnings, clippy::all, clippy::pedantic)]
+#[allow(arithmetic_overflow, overflowing_literals, unconditional_panic)]
 #[derive(Debug)]
 pub struct ResidualFrozen {
     frame: ::fx_runtime::frozen::Frame,
     form: ::fx_runtime::quant::Form<ResidualFrozenKernels>,
 }
 #[allow(warnings, clippy::all, clippy::pedantic)]
+#[allow(arithmetic_overflow, overflowing_literals, unconditional_panic)]
 #[derive(Debug, ::fx_runtime::frozen::State)]
 struct ResidualFrozenKernels {
     /// `stem, bn, relu` (src/residual.rs:88)
@@ -19,6 +21,7 @@ struct ResidualFrozenKernels {
 }
 ::fx_runtime::formed!(ResidualFrozen);
 #[allow(warnings, clippy::all, clippy::pedantic)]
+#[allow(arithmetic_overflow, overflowing_literals, unconditional_panic)]
 #[derive(Debug, ::fx_runtime::frozen::State)]
 struct ResidualFrozenBlock {
     /// `blocks.*.{conv1, bn1}, relu` (src/residual.rs:49)
@@ -36,6 +39,7 @@ impl Residual {
     /// # Errors
     /// Names the layer and the source line where something cannot be frozen as `options` ask.
     #[allow(warnings, clippy::all, clippy::pedantic)]
+    #[allow(arithmetic_overflow, overflowing_literals, unconditional_panic)]
     #[inline]
     pub fn freeze(
         &self,
@@ -110,6 +114,7 @@ impl Residual {
 }
 ::fx_runtime::frozen_as!(Residual, ResidualFrozen);
 #[allow(warnings, clippy::all, clippy::pedantic)]
+#[allow(arithmetic_overflow, overflowing_literals, unconditional_panic)]
 impl ResidualFrozen {
     /// The frozen form of the model's `forward_t`; `try_forward_t` is the door that returns errors.
     #[track_caller]

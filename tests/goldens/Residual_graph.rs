@@ -3,12 +3,14 @@ impl Residual {
     /// The graph of the live object, flat, as torch.fx would show it: `print_tabular()` it, or print it.
     #[inline]
     #[allow(warnings, clippy::all, clippy::pedantic)]
+    #[allow(arithmetic_overflow, overflowing_literals, unconditional_panic)]
     pub fn graph(&self) -> ::fx_runtime::Result<::fx_runtime::Graph> {
         self.graph_module().map(::fx_runtime::GraphModule::into_graph)
     }
     /// The same with the modules and parameters that it names, which it shares: it can be run and edited.
     #[inline]
     #[allow(warnings, clippy::all, clippy::pedantic)]
+    #[allow(arithmetic_overflow, overflowing_literals, unconditional_panic)]
     pub fn graph_module(&self) -> ::fx_runtime::Result<::fx_runtime::GraphModule> {
         ::fx_runtime::instance::Tracer::of("Residual", self)
             .listed(self, &[("xs", true)], 1)
@@ -16,6 +18,7 @@ impl Residual {
     /// The graph of a call in training, to be trained: code that asks for the mode has got `true` for an answer.
     #[inline]
     #[allow(warnings, clippy::all, clippy::pedantic)]
+    #[allow(arithmetic_overflow, overflowing_literals, unconditional_panic)]
     pub fn train_graph_module(&self) -> ::fx_runtime::Result<::fx_runtime::GraphModule> {
         ::fx_runtime::instance::Tracer::of("Residual", self)
             .in_training()
@@ -24,6 +27,7 @@ impl Residual {
 }
 /// The nodes of the graph, also as a part of another.
 #[allow(warnings, clippy::all, clippy::pedantic)]
+#[allow(arithmetic_overflow, overflowing_literals, unconditional_panic)]
 impl ::fx_runtime::instance::Traced for Residual {
     #[inline]
     fn list(
@@ -60,6 +64,7 @@ impl ::fx_runtime::instance::Traced for Residual {
     }
 }
 #[allow(warnings, clippy::all, clippy::pedantic)]
+#[allow(arithmetic_overflow, overflowing_literals, unconditional_panic)]
 impl ::fx_runtime::quant::Quantizable for Residual {
     #[inline]
     fn quantizable_graph(&self) -> ::fx_runtime::Result<::fx_runtime::GraphModule> {

@@ -3,12 +3,14 @@ impl Tokens {
     /// The graph of the live object, flat, as torch.fx would show it: `print_tabular()` it, or print it.
     #[inline]
     #[allow(warnings, clippy::all, clippy::pedantic)]
+    #[allow(arithmetic_overflow, overflowing_literals, unconditional_panic)]
     pub fn graph(&self) -> ::fx_runtime::Result<::fx_runtime::Graph> {
         self.graph_module().map(::fx_runtime::GraphModule::into_graph)
     }
     /// The same with the modules and parameters that it names, which it shares: it can be run and edited.
     #[inline]
     #[allow(warnings, clippy::all, clippy::pedantic)]
+    #[allow(arithmetic_overflow, overflowing_literals, unconditional_panic)]
     pub fn graph_module(&self) -> ::fx_runtime::Result<::fx_runtime::GraphModule> {
         use ::fx_runtime::frozen::prelude::*;
         use ::fx_runtime::instance::{Arg, AsTraced as _, Otherwise as _, Probe, node};
@@ -28,6 +30,7 @@ impl Tokens {
     }
 }
 #[allow(warnings, clippy::all, clippy::pedantic)]
+#[allow(arithmetic_overflow, overflowing_literals, unconditional_panic)]
 impl ::fx_runtime::quant::Quantizable for Tokens {
     #[inline]
     fn quantizable_graph(&self) -> ::fx_runtime::Result<::fx_runtime::GraphModule> {

@@ -51,7 +51,9 @@ use fx_print::{host, names, value};
 use self::{emitter::Emitter, entries::Whole};
 
 /// In front of every generated item: what a user's lints think of it is not the user's concern.
-const QUIET: &str = "#[allow(warnings, clippy::all, clippy::pedantic)]";
+/// Nor is what rustc says of numbers that the user has in a variable or a list and generated code has written out.
+const QUIET: &str = "#[allow(warnings, clippy::all, clippy::pedantic)]
+#[allow(arithmetic_overflow, overflowing_literals, unconditional_panic)]";
 
 /// The generated source of one frozen type.
 #[derive(Debug)]
