@@ -105,7 +105,7 @@ impl Capture {
             TokenTree::Ident(ident) if ident == "Self" && self.owner.is_some() => {
                 let owner = self.owner.clone().unwrap_or_default();
                 let is_path = all.get(at + 1).is_some_and(is_colon);
-                out.extend(if is_path { quote::quote!(<#owner>) } else { owner });
+                out.extend(if is_path { beginning(owner) } else { owner });
             }
             TokenTree::Ident(ident) => out.push(TokenTree::Ident(self.name(ident, all, at, lookup))),
             TokenTree::Literal(literal) => {
@@ -207,4 +207,17 @@ pub(in crate::trace) fn is_colon(token: &TokenTree) -> bool {
 
 pub(in crate::trace) fn is_punct(token: &TokenTree, wanted: char) -> bool {
     matches!(token, TokenTree::Punct(punct) if punct.as_char() == wanted)
+}
+
+/// The type as a path begins with it, in a pattern too, which takes no `<Type>::Variant`.
+fn beginning(ty: TokenStream) -> TokenStream {
+    let Ok(syn::Type::Path(syn::TypePath { qself: None, mut path })) = syn::parse2(ty.clone()) else {
+        return quote::quote!(<#ty>);
+    };
+    for segment in &mut path.segments {
+        if let syn::PathArguments::AngleBracketed(given) = &mut segment.arguments {
+            given.colon2_token = Some(<syn::Token![::]>::default());
+        }
+    }
+    path.to_token_stream()
 }

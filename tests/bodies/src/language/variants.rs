@@ -219,6 +219,39 @@ impl Decoded {
     }
 }
 
+/// A tree whose methods call themselves, and name its variants by `Self`.
+#[derive(Debug)]
+pub enum Tree<T> {
+    Leaf(T),
+    Next { held: Box<Tree<T>> },
+    Nothing,
+}
+
+impl Tree<i64> {
+    const BY: i64 = 3;
+
+    fn total(&self) -> i64 {
+        match self {
+            Self::Leaf(held) => *held * Self::BY,
+            Self::Next { held } => 1 + held.total(),
+            Self::Nothing => 1,
+        }
+    }
+}
+
+#[derive(Debug, Module)]
+pub struct OfTree {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl OfTree {
+    pub fn forward(&self, xs: &Tensor, k: i64) -> Tensor {
+        let tree = Tree::Next { held: Box::new(Tree::Leaf(k)) };
+        xs.apply(&self.fc) * tree.total() + Tree::<i64>::Nothing.total()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -226,6 +259,15 @@ mod tests {
 
     understood!(Shifted: 5 of 7);
     understood!(Decoded: 8 of 13);
+    understood!(OfTree: 2 of 7);
+
+    #[test]
+    fn trees() {
+        for k in [1, 4] {
+            let make = |p: &nn::Path| OfTree { fc: nn::linear(p, 4, 4, Default::default()) };
+            agree!(make, [randn(&[2, 4])], |net, xs| net.forward(xs, k));
+        }
+    }
 
     #[test]
     fn steps() {
