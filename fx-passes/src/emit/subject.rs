@@ -1,6 +1,6 @@
 //! What control flow looks at: a value, or a reference to what a `match` takes apart.
 
-use fx_ir::{Arg, HostOp, NodeId, Pattern, Type};
+use fx_ir::{Arg, HostOp, NodeId, Op, Pattern, Type, pattern::Literal};
 
 use super::{
     holder::is_number,
@@ -40,12 +40,28 @@ impl Writer<'_, '_> {
             Some(Type::Rust(name)) if self.emitter.index.is_behind_pointer(name) => {
                 format!("::fx_runtime::frozen::behind::<{name}>({})", subject.borrowed())
             }
+            Some(Type::Option(held)) if **held == Type::rust("String") && self.asks_for_text(id) => {
+                format!("::fx_runtime::frozen::option_of_text({})", subject.borrowed())
+            }
             // An element of a list of texts is a reference to one.
             Some(Type::Rust(name)) if ["str", "String", "&str", "&'static str"].contains(&name.as_str()) => {
                 format!("::core::convert::AsRef::<str>::as_ref({})", subject.borrowed())
             }
             _ => subject.borrowed(),
         }
+    }
+
+    /// Whether an arm of the `match` asks for a text that is written out, which a `String` is not matched by.
+    fn asks_for_text(&self, id: NodeId) -> bool {
+        fn is_text(pattern: &Pattern) -> bool {
+            match pattern {
+                Pattern::Literal(literal) => matches!(literal, Literal::Str(_)),
+                Pattern::Some(held) | Pattern::Reference(held) => is_text(held),
+                Pattern::Or(cases) => cases.iter().any(is_text),
+                _ => false,
+            }
+        }
+        matches!(&self.graph().node(id).op, Op::Match(patterns) if patterns.iter().any(is_text))
     }
 
     /// Whether a `match` looks at an option of a reference, which is copied: a pattern would bind a reference to a reference.

@@ -1,10 +1,15 @@
-//! Lists whose length the model relies on.
+//! Lists whose length the model relies on, and texts that it asks for.
 
 use crate::Error;
 
 /// What is in an option of a list, as a slice that a pattern can take apart.
 pub fn option_of_slice<T, L: AsRef<[T]>>(list: &Option<L>) -> Option<&[T]> {
     list.as_ref().map(AsRef::as_ref)
+}
+
+/// What is in an option of a text, for patterns that are texts.
+pub fn option_of_text<T: AsRef<str>>(text: &Option<T>) -> Option<&str> {
+    text.as_ref().map(AsRef::as_ref)
 }
 
 /// The list, if it has so many elements: what `list.try_into()` asks of it where an array is wanted.

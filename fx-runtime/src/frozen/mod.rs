@@ -76,7 +76,7 @@ pub use iterations::{Iterations, iterations};
 pub use kinds::at_least_float;
 pub use leaf::Leaf;
 pub use linear::Linear;
-pub use lists::{exactly, option_of_slice};
+pub use lists::{exactly, option_of_slice, option_of_text};
 pub(crate) use matrix::PackedMatrix;
 pub use owned::{IntoOwned, lent, owned, owned_option, shallow_clones};
 pub use part::Part;

@@ -246,6 +246,28 @@ impl Filtered {
     }
 }
 
+/// An option of a text in a field, matched as a borrowed one.
+#[derive(Debug, Module)]
+pub struct MaybeNamed {
+    a: nn::Linear,
+    act: Option<String>,
+}
+
+#[traceable(strict)]
+impl MaybeNamed {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let ys = xs.apply(&self.a);
+        let ys = match self.act.as_deref() {
+            Some("relu") => ys.relu(),
+            Some("tanh" | "my_tanh") => ys.tanh(),
+            Some(other) if other.len() == 3 => ys * 2,
+            Some(_) => ys.neg(),
+            None => ys,
+        };
+        if let Some("exp") = self.act.as_deref() { ys.exp() } else { ys }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -262,6 +284,14 @@ mod tests {
 
     fn layers(p: &nn::Path) -> Vec<nn::Linear> {
         (0..3).map(|at| linear(p / at)).collect()
+    }
+
+    #[test]
+    fn maybe_named() {
+        for name in ["relu", "my_tanh", "exp", "x", ""] {
+            let act = (!name.is_empty()).then(|| name.to_owned());
+            agree!(|p: &nn::Path| MaybeNamed { a: linear(p / "a"), act: act.clone() }, [randn(&[2, 4])]);
+        }
     }
 
     #[test]
