@@ -32,6 +32,8 @@ pub(in crate::trace) struct ValueFacts {
     part_kinds: HashMap<NodeId, RefKinds>,
     /// Opaque code that hands over variables behind its value.
     writing: HashMap<NodeId, WritingCode>,
+    /// Tensors of variables of which the code has made a second handle.
+    shared: HashSet<NodeId>,
     journal: Vec<Before>,
 }
 
@@ -45,12 +47,25 @@ enum Before {
     Unwrapped(NodeId),
     Result(NodeId, bool),
     Asked(NodeId),
+    Shared(NodeId),
     Handles(NodeId),
     PartKinds(NodeId),
     Writing(NodeId),
 }
 
 impl ValueFacts {
+    /// Notes that the code has made a second handle of the tensor, which no variable need hold.
+    pub(in crate::trace) fn set_shared(&mut self, id: NodeId) {
+        if self.shared.insert(id) {
+            self.journal.push(Before::Shared(id));
+        }
+    }
+
+    /// Whether the code has made a second handle of the tensor.
+    pub(in crate::trace) fn is_shared(&self, id: NodeId) -> bool {
+        self.shared.contains(&id)
+    }
+
     /// How many facts were set so far.
     pub(in crate::trace) fn mark(&self) -> usize {
         self.journal.len()
@@ -69,6 +84,9 @@ impl ValueFacts {
                 }
                 Before::Asked(id) => {
                     self.asked.remove(&id);
+                }
+                Before::Shared(id) => {
+                    self.shared.remove(&id);
                 }
                 Before::Handles(id) => {
                     self.handles.remove(&id);

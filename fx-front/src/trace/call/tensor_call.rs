@@ -3,6 +3,7 @@
 use fx_ir::{OpId, ops};
 use syn::spanned::Spanned;
 
+use crate::syntax::{is_chain, peeled};
 use crate::trace::tensor::operator_trait::operator_of_method;
 use crate::trace::{RefKind, Result, Tracer, Ty, Val, tensor::op_type::host_type, unsupported};
 
@@ -16,6 +17,9 @@ impl Tracer<'_> {
                 if ops::SHALLOW_CLONE.is_spelled(plain)
                     || matches!(plain, "as_ref" | "borrow" | "to_owned" | "clone" | "deref") =>
             {
+                if let Some(id) = receiver.node().filter(|_| is_chain(peeled(&call.receiver))) {
+                    self.facts.set_shared(id);
+                }
                 return Ok(receiver.with_ref_kind(RefKind::Value));
             }
             ("apply", [module]) => {

@@ -178,7 +178,8 @@ impl Tracer<'_> {
         let Val::Node(id, Ty::Tensor, _) = value else { return false };
         let made = self.graph.node(*id).op.makes_own_tensor();
         let names: usize = self.outer.iter().chain([&self.env]).map(|env| env.handles(value)).sum();
-        made && self.runs_once_since(*id) && names <= 1 && !self.graph.has_users(*id)
+        let is_shared = names > 1 || self.graph.has_users(*id) || self.facts.is_shared(*id);
+        made && self.runs_once_since(*id) && !is_shared
     }
 
     /// Whether no loop is entered between the node and here.

@@ -250,6 +250,7 @@ impl Filtered {
 #[derive(Debug, Module)]
 pub struct MaybeNamed {
     a: nn::Linear,
+    #[module(skip)]
     act: Option<String>,
 }
 

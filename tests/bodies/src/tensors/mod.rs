@@ -1,5 +1,6 @@
 //! What is done with tensors themselves: shapes, slices, dtypes, writes in place, random numbers.
 
+pub mod handles;
 pub mod in_place;
 pub mod non_finite;
 pub mod precision;
