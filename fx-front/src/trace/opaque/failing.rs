@@ -5,6 +5,7 @@ use quote::ToTokens;
 
 use crate::syntax::effects::{calls_macro, escape, leaves_with_errors};
 use crate::syntax::mentions;
+use crate::trace::opaque::template::value_name;
 use crate::trace::{Result, Tracer, Ty, Unsupported, unsupported};
 
 /// What a closure around opaque code returns, as the user's function does.
@@ -22,8 +23,9 @@ impl FailingCode {
 
     /// The same, which hands over the variables behind the value; with the type of the value where the user writes it.
     pub(in crate::trace) fn template(&self, code: &str, ty: &str, written: &[String]) -> String {
-        let value = format!("(value, {},)", written.join(", "));
-        format!("(|| -> {} {{\nlet value{ty} = {code};\n::std::result::Result::Ok({value})\n}})()", self.result)
+        let value = value_name(written);
+        let whole = format!("({value}, {},)", written.join(", "));
+        format!("(|| -> {} {{\nlet {value}{ty} = {code};\n::std::result::Result::Ok({whole})\n}})()", self.result)
     }
 }
 

@@ -17,6 +17,15 @@ pub(in crate::trace) fn called_with(head: &str, first: usize, count: usize) -> S
     format!("{head}({})", holes.join(", "))
 }
 
+/// What the value of code is called in front of the variables that it writes to: none of them.
+pub(in crate::trace) fn value_name(written: &[String]) -> String {
+    let mut name = "value".to_owned();
+    while written.contains(&name) {
+        name.insert_str(0, "fx_");
+    }
+    name
+}
+
 /// Code that hands over its value and behind it the variables that it writes to.
 #[derive(Debug, Clone)]
 pub(in crate::trace) struct WritingCode {
@@ -33,6 +42,7 @@ impl WritingCode {
         if let Some(failing) = &self.failing {
             return failing.template(&self.code, &ty, &self.written);
         }
-        format!("let value{ty} = {};\n(value, {},)", self.code, self.written.join(", "))
+        let value = value_name(&self.written);
+        format!("let {value}{ty} = {};\n({value}, {},)", self.code, self.written.join(", "))
     }
 }

@@ -166,6 +166,33 @@ impl CalledAsParts {
     }
 }
 
+/// A variable that opaque code writes to, by the name that the code's own value might have.
+#[derive(Debug, Module)]
+pub struct WrittenValue {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl WrittenValue {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let ys = xs.apply(&self.fc);
+        let mut value = 3i64;
+        let n: i64 = "a-bc"
+            .split('-')
+            .map(|s| {
+                value += 1;
+                s.len() as i64 * value
+            })
+            .rev()
+            .max()
+            .unwrap();
+        for s in "a-bb".split('-') {
+            value += s.len() as i64;
+        }
+        ys * n + value * 100
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -173,6 +200,7 @@ mod tests {
 
     understood!(HiddenParameter: 3 of 10);
     understood!(Parts: 0 of 2);
+    understood!(WrittenValue: 3 of 13);
     understood!(SameBlock: 0 of 3);
     understood!(InnerBlock: 0 of 5);
     understood!(ZippedNumbers: 3 of 6);
@@ -185,6 +213,11 @@ mod tests {
 
     fn cases() -> [Tensor; 3] {
         [1, 2, 3].map(|rows| randn(&[rows, 4]))
+    }
+
+    #[test]
+    fn written_values() {
+        agree!(|p: &nn::Path| WrittenValue { fc: linear(p) }, cases());
     }
 
     #[test]
