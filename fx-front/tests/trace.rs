@@ -151,7 +151,7 @@ struct Net { layers: Vec<nn::Linear> }
             graph Net(self: module<crate::Net>, xs: tensor, n: rust<i64>) {
               %test = host.binary[">"](n, 3) : rust<bool>  @ src/lib.rs:7 as test in Net
               %branch = if(%test) : tensor  @ src/lib.rs:7 as branch in Net {
-                %refused = rust["{ let refused: Result < Tensor , String > = Err (format ! (\"{n} is too many\")); fx::at!(refused, \"return\", \"src/lib.rs:8\")?; ::std::unreachable!() }", block, let mut n = "$0", io](n) : rust<!>  @ src/lib.rs:8 as refused in Net
+                %refused = rust["{ let refused: Result < Tensor , String > = Err (format ! (\"{n} is too many\")); ::fx_runtime::frozen::at!(refused, \"return\", \"src/lib.rs:8\")?; ::std::unreachable!() }", block, let mut n = "$0", io](n) : rust<!>  @ src/lib.rs:8 as refused in Net
                 yield %refused  @ src/lib.rs:7 as yield in Net
               } else {
                 %layers = get_attr[layers](self) : list<module<Linear>>  @ src/lib.rs:10 as layers in Net

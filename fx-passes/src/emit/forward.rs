@@ -15,7 +15,7 @@ use super::{
     memory::Peak,
     signature::{param_name, parameter},
     value::Value,
-    writer::{Phase, Writer, short},
+    writer::{Phase, Writer},
 };
 
 impl Emitter<'_> {
@@ -49,6 +49,7 @@ impl Emitter<'_> {
             0 => String::new(),
             _ => format!("///\n/// Beside inputs and weights, {peak}."),
         };
+        let alias = self.alias();
         let source = format!(
             "{QUIET}
             impl {frozen} {{
@@ -65,7 +66,7 @@ impl Emitter<'_> {
                 /// Names the node and the source line of what failed, and what was expected there.
                 #[inline]
                 pub fn try_{name}{generics}({receiver}, {params}) -> ::fx_runtime::Result<{output}> {bounds} {{
-                    use ::fx_runtime::frozen as fx;
+                    {alias}
                     use ::fx_runtime::frozen::prelude::*;
                     {recording}
                     {slicing}
@@ -119,7 +120,7 @@ impl Emitter<'_> {
         }
         writer.region(body);
         let result = self.result(&mut writer);
-        (short(&writer.lines), result, writer.peak)
+        (self.short(&writer.lines.join("\n")), result, writer.peak)
     }
 
     fn result(&self, writer: &mut Writer<'_, '_>) -> String {

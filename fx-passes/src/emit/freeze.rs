@@ -11,7 +11,7 @@ use super::{
     pattern,
     plan::{Decided, Shape},
     value::Value,
-    writer::{Phase, Writer, short},
+    writer::{Phase, Writer},
 };
 
 impl Emitter<'_> {
@@ -20,7 +20,7 @@ impl Emitter<'_> {
         let mut writer = Writer::new(self, Phase::Freeze);
         self.bind_model(&mut writer);
         writer.region(self.graph.body());
-        (short(&writer.lines), writer.fields(self.graph.body()))
+        (self.short(&writer.lines.join("\n")), writer.fields(self.graph.body()))
     }
 
     /// The model's type as the user's impl writes it, with any lifetime.

@@ -33,6 +33,7 @@ impl Whole<'_, '_> {
             None => (name.clone(), "", "&()"),
         };
         let title = &first.graph.name;
+        let (alias, frame) = (first.alias(), first.short("::fx_runtime::frozen::Frame"));
         let quantized = self.quantized();
         let traceable = match first.traced.model {
             Some(_) => format!("::fx_runtime::frozen_as!({owner}, {name});\n"),
@@ -49,9 +50,9 @@ impl Whole<'_, '_> {
                 {QUIET}
                 #[inline]
                 pub fn freeze({receiver}options: &::fx_runtime::Freeze) -> ::fx_runtime::Result<{name}> {{
-                    use ::fx_runtime::frozen as fx;
+                    {alias}
                     use ::fx_runtime::frozen::prelude::*;
-                    let frame = fx::Frame::new({title:?}, options, {model})?;
+                    let frame = {frame}::new({title:?}, options, {model})?;
                     {quantized}
                     let _scope = frame.{freezing}();
                     {lines}

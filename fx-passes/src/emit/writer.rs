@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use fx_front::index::Module;
 use fx_ir::{Graph, NodeId, Op, RegionId};
 
 use super::{
@@ -113,7 +114,20 @@ impl<'e, 'a> Writer<'e, 'a> {
     }
 }
 
-/// Statements of a function that has the runtime's module in scope as `fx`.
-pub(super) fn short(lines: &[String]) -> String {
-    lines.join("\n").replace("::fx_runtime::frozen::", "fx::")
+/// The path of the runtime's module that generated functions have in scope as `fx`.
+const FROZEN: &str = "::fx_runtime::frozen";
+
+impl Emitter<'_> {
+    /// The line that brings the runtime's module into scope as `fx`; none where the user's code has something of that name.
+    pub(super) fn alias(&self) -> String {
+        let is_own = |module: &Module| module.names.contains_key("fx");
+        let is_taken = self.index.modules.get(self.home).is_some_and(is_own)
+            || self.index.modules.contains_key(&format!("{}::fx", self.home));
+        if is_taken { String::new() } else { format!("use {FROZEN} as fx;") }
+    }
+
+    /// Statements of a function that begins with that line.
+    pub(super) fn short(&self, lines: &str) -> String {
+        if self.alias().is_empty() { lines.to_owned() } else { lines.replace(&format!("{FROZEN}::"), "fx::") }
+    }
 }

@@ -43,7 +43,7 @@ impl Tracer<'_> {
         let place = self.function().place(span);
         let code = code.wrapped(|error| {
             format!(
-                "{{ let refused: {whole} = {error}; fx::at!(refused, \"return\", \"{place}\")?; ::std::unreachable!() }}"
+                "{{ let refused: {whole} = {error}; ::fx_runtime::frozen::at!(refused, \"return\", \"{place}\")?; ::std::unreachable!() }}"
             )
         });
         let code = Code { effect: Effect::Io, ..code };

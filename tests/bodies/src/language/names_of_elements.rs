@@ -1,4 +1,4 @@
-//! Patterns that have the name of what the code around them goes over or asks for.
+//! Patterns that have the name of what the code around them goes over or asks for, and modules that generated code has.
 
 use fx_runtime::{Module, Tensor, nn, traceable};
 
@@ -98,6 +98,31 @@ impl CountedByName {
     }
 }
 
+/// A module by the name that generated code has for one of its own.
+pub mod effects {
+    use fx_runtime::{Module, Tensor, nn, traceable};
+
+    mod fx {
+        pub const GAIN: i64 = 3;
+
+        pub fn owned(n: i64) -> i64 {
+            n * 7
+        }
+    }
+
+    #[derive(Debug, Module)]
+    pub struct Audio {
+        pub fc: nn::Linear,
+    }
+
+    #[traceable(strict)]
+    impl Audio {
+        pub fn forward(&self, xs: &Tensor) -> Tensor {
+            xs.apply(&self.fc).relu() * fx::owned(xs.size()[0]) + fx::GAIN
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -127,5 +152,6 @@ mod tests {
             agree!(|p: &nn::Path| StoppedByName { fc: linear(p) }, cases(), |net, xs| net.forward(xs, k));
         }
         agree!(|p: &nn::Path| CountedByName { fc: linear(p) }, cases());
+        agree!(|p: &nn::Path| effects::Audio { fc: linear(p) }, cases());
     }
 }
