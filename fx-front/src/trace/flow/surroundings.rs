@@ -3,8 +3,8 @@
 use proc_macro2::{Ident, Span};
 use syn::{Block, Expr, Pat};
 
-use crate::syntax::counters::indexes;
 use crate::index::Resolved;
+use crate::syntax::counters::indexes;
 use crate::syntax::path_text;
 use crate::trace::{Tracer, Ty, Val, desugar::Surroundings, types::expectation::gathers_vec};
 

@@ -226,7 +226,7 @@ mod tests {
     understood!(ClosureField: 2 of 4);
     understood!(Returns: 0 of 15);
     understood!(Guarded: 1 of 6);
-    understood!(Parsed: 9 of 19);
+    understood!(Parsed: 9 of 17);
     understood!(LookedAt: 1 of 10);
 
     fn linear(p: &nn::Path) -> nn::Linear {
