@@ -12,6 +12,7 @@ pub(crate) mod lifetimes;
 pub(crate) mod params;
 pub(crate) mod substitute;
 pub(crate) mod targets;
+pub(crate) mod words;
 pub(crate) mod written_types;
 
 use std::collections::BTreeSet;
@@ -19,6 +20,8 @@ use std::collections::BTreeSet;
 use fx_ir::Arg;
 use quote::ToTokens;
 use syn::{BinOp, visit::Visit};
+
+pub(crate) use self::words::{add_words, count_of, format_names, mentions, unused_name};
 
 /// Whether the operator yields a truth value.
 pub(crate) fn yields_bool(op: &BinOp) -> bool {
@@ -145,28 +148,6 @@ pub(crate) fn is_call_of(expr: &syn::Expr, name: &str) -> bool {
     path.path.leading_colon.is_none() && path.path.segments.len() == 1 && path.path.segments[0].ident == name
 }
 
-/// Whether the code has the word.
-pub(crate) fn mentions(code: &impl ToTokens, word: &syn::Ident) -> bool {
-    fn has(tokens: proc_macro2::TokenStream, word: &syn::Ident) -> bool {
-        tokens.into_iter().any(|token| match token {
-            proc_macro2::TokenTree::Ident(ident) => ident == *word,
-            proc_macro2::TokenTree::Group(group) => has(group.stream(), word),
-            proc_macro2::TokenTree::Literal(text) => text.to_string().contains(&word.to_string()),
-            proc_macro2::TokenTree::Punct(_) => false,
-        })
-    }
-    has(code.to_token_stream(), word)
-}
-
-/// The name, or one that is made of it, which is no word of the code.
-pub(crate) fn unused_name(name: &str, code: &impl ToTokens, span: proc_macro2::Span) -> syn::Ident {
-    let mut name = syn::Ident::new(name, span);
-    while mentions(code, &name) {
-        name = quote::format_ident!("fx_{name}", span = span);
-    }
-    name
-}
-
 /// Whether it is an operator, a cast or a call behind an expression that ends in a block: `match x { .. } as f64`.
 pub(crate) fn begins_with_block(expr: &syn::Expr) -> bool {
     fn first(expr: &syn::Expr) -> Option<&syn::Expr> {
@@ -270,38 +251,6 @@ pub(crate) fn only_expr(block: &syn::Block) -> Option<&syn::Expr> {
 /// Whether the full path is this one, or ends in it: `tch::no_grad` by whatever crate tch is named.
 pub(crate) fn is_path_to(full: &str, path: &str) -> bool {
     full.strip_suffix(path).is_some_and(|before| before.is_empty() || before.ends_with("::"))
-}
-
-/// The names that a format string may mention: `x` of `"{x:?}"`.
-pub(crate) fn format_names(literal: &str) -> impl Iterator<Item = &str> {
-    let name = |piece: &str| piece.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(piece.len());
-    let names = literal.split('{').skip(1).map(move |piece| &piece[..name(piece)]);
-    names.filter(|name| name.starts_with(|c: char| c.is_alphabetic() || c == '_'))
-}
-
-/// Puts all words of the tokens among the others, and those that format strings show.
-pub(crate) fn add_words(tokens: proc_macro2::TokenStream, words: &mut BTreeSet<String>) {
-    for token in tokens {
-        match token {
-            proc_macro2::TokenTree::Ident(ident) => _ = words.insert(ident.to_string()),
-            proc_macro2::TokenTree::Group(group) => add_words(group.stream(), words),
-            proc_macro2::TokenTree::Literal(text) => {
-                words.extend(format_names(&text.to_string()).map(str::to_owned));
-            }
-            proc_macro2::TokenTree::Punct(_) => {}
-        }
-    }
-}
-
-/// How often the tokens have the word.
-pub(crate) fn count_of(tokens: proc_macro2::TokenStream, word: &str) -> usize {
-    let each = |token| match token {
-        proc_macro2::TokenTree::Ident(ident) => usize::from(ident == word),
-        proc_macro2::TokenTree::Group(group) => count_of(group.stream(), word),
-        proc_macro2::TokenTree::Literal(text) => usize::from(text.to_string().contains(word)),
-        proc_macro2::TokenTree::Punct(_) => 0,
-    };
-    tokens.into_iter().map(each).sum()
 }
 
 /// The expressions that a macro is given between commas, as in `vec![a, b]`; `None` where that is not what it is given.

@@ -4,6 +4,7 @@ pub(in crate::trace) mod borrowed;
 pub(in crate::trace) mod capture;
 pub(in crate::trace) mod capture_place;
 pub(in crate::trace) mod captured;
+pub(in crate::trace) mod captured_receiver;
 pub(in crate::trace) mod failing;
 pub(in crate::trace) mod kept;
 pub(in crate::trace) mod moved;

@@ -7,6 +7,7 @@ use fx_front::{
 
 use fx_ir::{Arg, Binding, Graph, HostOp, NodeId, Op, scalar};
 use fx_rewrite::analysis::is_brought;
+use quote::ToTokens;
 
 use super::QUIET;
 use super::{
@@ -27,13 +28,7 @@ impl Emitter<'_> {
         let names: Vec<String> = signature.params.iter().map(param_name).collect();
         let (params, names) = (params.join(", "), names.join(", "));
         let frame = if self.reads_frame() { "let frame = &self.frame;" } else { "" };
-        let generics = &self.index.fns[self.traced.item].sig.generics;
-        let bounds = quote::ToTokens::to_token_stream(&generics.where_clause).to_string();
-        let generics = if generics.params.is_empty() {
-            String::new()
-        } else {
-            format!("<{}>", quote::ToTokens::to_token_stream(&generics.params))
-        };
+        let (generics, bounds) = self.generics();
         let (name, output) = (&signature.name, &signature.output.written);
         let (door, door_type) = self.door(&names);
         let frozen = &self.frozen;
@@ -80,6 +75,16 @@ impl Emitter<'_> {
             self.module_impl(&params, &names)
         );
         (source, peak)
+    }
+
+    /// The parameters of the function in brackets, and its `where`.
+    fn generics(&self) -> (String, String) {
+        let generics = &self.index.fns[self.traced.item].sig.generics;
+        let bounds = generics.where_clause.to_token_stream().to_string();
+        match generics.params.is_empty() {
+            true => (String::new(), bounds),
+            false => (format!("<{}>", generics.params.to_token_stream()), bounds),
+        }
     }
 
     /// Whether a call runs code of the user's as it is written, which may turn gradients on for itself.

@@ -111,15 +111,14 @@ impl Tracer<'_> {
                     return Ok(value);
                 }
             }
-            ("as_mut" | "as_deref_mut", Ty::Option(_)) if matches!(receiver, Val::Lit(Arg::None, _)) => {
-                return Ok(receiver);
-            }
             ("as_ref" | "as_deref" | "borrow" | "as_slice", ty) if ty != Ty::Unknown => {
                 return Ok(self.unboxed(receiver, call.span()).with_ref_kind(RefKind::Ref));
             }
-            ("as_mut" | "as_deref_mut", Ty::Option(held)) if matches!(receiver, Val::Some(_)) => {
-                let is_place = matches!(&receiver, Val::Some(held) if matches!(**held, Val::Place(_)));
-                if !is_place && !self.is_module(&held) {
+            ("as_mut" | "as_deref_mut", Ty::Option(held))
+                if matches!(receiver, Val::Some(_) | Val::Lit(Arg::None, _)) =>
+            {
+                let is_value = matches!(&receiver, Val::Some(held) if !matches!(**held, Val::Place(_)));
+                if is_value && !self.is_module(&held) {
                     return unsupported(call.method.span(), "a mutable borrow of what an option holds");
                 }
                 return Ok(receiver);

@@ -10,12 +10,10 @@ use crate::trace::types::ty::{is_open_list, is_untyped};
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Val,
     desugar::{
-        counted_while::counted,
         counter::positioned,
         iterator_adaptors::{Plain, without_adaptor},
         jumps::without_jumps,
         labels::without_label,
-        let_chains::has_let,
         list_parts::{over_option, parts},
         zip::{with_named_lists, zipped},
     },
@@ -23,7 +21,7 @@ use crate::trace::{
     flow::{
         carried_types::is_open,
         iterable::Over,
-        join::{Branch, same_structure, yielded_args},
+        join::{Branch, same_structure},
     },
     unsupported,
 };
@@ -79,7 +77,11 @@ impl Tracer<'_> {
     }
 
     /// Traces a loop with the flag declared that a `break` of it sets.
-    fn stopping(&mut self, flag: Option<&syn::Ident>, trace: &mut dyn FnMut(&mut Self) -> Result<Val>) -> Result<Val> {
+    pub(in crate::trace) fn stopping(
+        &mut self,
+        flag: Option<&syn::Ident>,
+        trace: &mut dyn FnMut(&mut Self) -> Result<Val>,
+    ) -> Result<Val> {
         let Some(flag) = flag else { return trace(self) };
         self.env.open();
         self.env.declare(&flag.to_string(), Val::Lit(Arg::Bool(false), Ty::Rust("bool".to_owned())));
@@ -177,7 +179,7 @@ impl Tracer<'_> {
     }
 
     /// The variables that the code writes to, each as a loop carries it.
-    fn carried_by(&mut self, code: &syn::Expr, span: Span) -> Result<Vec<(String, Val)>> {
+    pub(in crate::trace) fn carried_by(&mut self, code: &syn::Expr, span: Span) -> Result<Vec<(String, Val)>> {
         self.take_apart(code, span)?;
         let written = self.writes(code);
         self.spill_variables(&written, span)?;
@@ -193,7 +195,7 @@ impl Tracer<'_> {
     }
 
     /// What a loop is handed for the variables that it carries.
-    fn handed_in(&mut self, carried: &[(String, Val)], span: Span) -> Result<Vec<Arg>> {
+    pub(in crate::trace) fn handed_in(&mut self, carried: &[(String, Val)], span: Span) -> Result<Vec<Arg>> {
         let mut args = Vec::new();
         for (name, value) in carried {
             match self.yielded_from(self.region, value, span) {
@@ -204,7 +206,13 @@ impl Tracer<'_> {
         Ok(args)
     }
 
-    fn end_loop(&mut self, owner: NodeId, carried: &[(String, Val)], branch: &Branch, span: Span) -> Result<Val> {
+    pub(in crate::trace) fn end_loop(
+        &mut self,
+        owner: NodeId,
+        carried: &[(String, Val)],
+        branch: &Branch,
+        span: Span,
+    ) -> Result<Val> {
         if matches!(branch.value(), Val::Never) {
             return unsupported(span, "a loop that ends in its first turn");
         }
@@ -273,80 +281,5 @@ impl Tracer<'_> {
             }
         }
         Ok(Val::Unit)
-    }
-
-    /// `loop { .. }` is a `while` over the flag that its `break` sets.
-    pub(in crate::trace) fn endless_loop(&mut self, each: &syn::ExprLoop) -> Result<Val> {
-        if let Some(waiting) = crate::trace::desugar::loop_break_value::with_value(each) {
-            return self.block(&waiting, false);
-        }
-        if each.label.is_some() {
-            return self.endless_loop(&without_label(each));
-        }
-        let (body, flag) = without_jumps(each, &each.body)?;
-        let Some(flag) = flag else {
-            return unsupported(each.span(), "`loop` without a `break` that is understood");
-        };
-        let each: syn::ExprWhile = syn::parse_quote_spanned!(each.loop_token.span=> while !#flag #body);
-        self.stopping(Some(&flag), &mut |tracer| tracer.turns(&each))
-    }
-
-    pub(in crate::trace) fn while_loop(&mut self, each: &syn::ExprWhile) -> Result<Val> {
-        if each.label.is_some() {
-            return self.while_loop(&without_label(each));
-        }
-        if let Some(block) = counted(each, self) {
-            let mark = self.checkpoint();
-            let value = self.block(&block, false);
-            if value.is_ok() {
-                return value;
-            }
-            self.rollback(mark);
-        }
-        if has_let(&each.cond) {
-            let (cond, body) = (&each.cond, &each.body);
-            let span = each.while_token.span;
-            return self.endless_loop(&syn::parse_quote_spanned!(span=> loop { if #cond #body else { break; } }));
-        }
-        let (body, flag) = without_jumps(each, &each.body)?;
-        let each = match &flag {
-            None => syn::ExprWhile { body, ..each.clone() },
-            Some(flag) => {
-                let cond = &each.cond;
-                syn::parse_quote_spanned!(each.while_token.span=> while !#flag && (#cond) #body)
-            }
-        };
-        self.stopping(flag.as_ref(), &mut |tracer| tracer.turns(&each))
-    }
-
-    fn turns(&mut self, each: &syn::ExprWhile) -> Result<Val> {
-        let whole = syn::Expr::While(each.clone());
-        let carried = self.carried_by(&whole, each.span())?;
-        self.turns_with(each, &carried)
-    }
-
-    /// The loop, which carries these variables.
-    fn turns_with(&mut self, each: &syn::ExprWhile, carried: &[(String, Val)]) -> Result<Val> {
-        let mark = self.checkpoint();
-        let args = self.handed_in(carried, each.span())?;
-        let span = each.while_token.span;
-        let owner = self.owner(Op::While, args, "each", span);
-        let condition = self.in_region(owner, &mut |tracer| {
-            tracer.declare_carried(carried, span);
-            tracer.expr(&each.cond)
-        })?;
-        let Some(flag) = yielded_args(condition.value()) else {
-            return unsupported(each.cond.span(), "a condition of this form");
-        };
-        self.end_branch(&condition, flag, span);
-        let body = self.in_region(owner, &mut |tracer| {
-            tracer.declare_carried(carried, span);
-            tracer.block(&each.body, false)
-        })?;
-        if let Some(written) = self.written_in(&body, carried) {
-            self.rollback(mark);
-            return self.turns_with(each, &written);
-        }
-        self.end_loop(owner, carried, &body, span)
     }
 }

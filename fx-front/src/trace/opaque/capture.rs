@@ -105,7 +105,7 @@ impl Capture {
             TokenTree::Ident(ident) if ident == "Self" && self.owner.is_some() => {
                 let owner = self.owner.clone().unwrap_or_default();
                 let is_path = all.get(at + 1).is_some_and(is_colon);
-                out.extend(if is_path { beginning(owner) } else { owner });
+                out.extend(if is_path { beginning(&owner) } else { owner });
             }
             TokenTree::Ident(ident) => out.push(TokenTree::Ident(self.name(ident, all, at, lookup))),
             TokenTree::Literal(literal) => {
@@ -210,7 +210,7 @@ pub(in crate::trace) fn is_punct(token: &TokenTree, wanted: char) -> bool {
 }
 
 /// The type as a path begins with it, in a pattern too, which takes no `<Type>::Variant`.
-fn beginning(ty: TokenStream) -> TokenStream {
+fn beginning(ty: &TokenStream) -> TokenStream {
     let Ok(syn::Type::Path(syn::TypePath { qself: None, mut path })) = syn::parse2(ty.clone()) else {
         return quote::quote!(<#ty>);
     };

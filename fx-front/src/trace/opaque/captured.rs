@@ -9,7 +9,7 @@ use syn::spanned::Spanned;
 use syn::visit_mut::VisitMut;
 
 use crate::closure_conversion::captures::never_captured;
-use crate::syntax::{begins_with_block, bound_names, effects, lifetimes::ElideLifetimes};
+use crate::syntax::{begins_with_block, bound_names, lifetimes::ElideLifetimes};
 use crate::trace::types::ty::is_copy;
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Val,
@@ -18,6 +18,7 @@ use crate::trace::{
         capture::{Capture, Mention},
         capture_place::looks_behind,
         failing::FailingCode,
+        kept::refuse_writing_closure,
         moved::{moved_parts, with_handles},
         requalified::Requalified,
         template::{WritingCode, hole},
@@ -69,7 +70,7 @@ impl Tracer<'_> {
         let handed_back = writes.iter().flat_map(|name| self.tensors_of(name)).collect();
         let expr = &self.without_lifetimes(with_handles(expr, handed_back), ElideLifetimes::visit_expr_mut);
         self.keeps_parts(expr, &writes, span)?;
-        self.refuse_writing_closure(expr, &writes)?;
+        refuse_writing_closure(expr, &writes)?;
         let mut capture = Capture::default();
         let owner = self.function().owner.as_ref().map(ToTokens::to_token_stream);
         let own = never_captured(expr, &inner);
@@ -253,61 +254,6 @@ impl Tracer<'_> {
             }
             _ => Vec::new(),
         }
-    }
-
-    /// `let self_fc = &$0;` for every field that is mentioned, and `this` for the model itself; says whether one of them is
-    /// held for as long as the code runs, because it may be written to.
-    fn capture_receiver(
-        &mut self,
-        expr: &syn::Expr,
-        capture: &Capture,
-        scope: &mut CodeScope,
-        args: &mut Vec<Arg>,
-    ) -> Result<bool> {
-        let span = expr.span();
-        let receiver = self.frames.last().and_then(|frame| frame.receiver.clone());
-        if self.env.has("self") && (capture.whole_self || !capture.fields.is_empty()) {
-            return unsupported(span, "code that mentions what a method writes to");
-        }
-        let Some(receiver) = receiver else {
-            let mentioned = capture.whole_self || !capture.fields.is_empty();
-            return if mentioned { unsupported(span, "`self` without a receiver") } else { Ok(false) };
-        };
-        let written = effects::fields(expr, &|call| self.writes_by(call));
-        // `mut self` is a variable of the method's own.
-        let is_mutable = self.frames.last().is_some_and(|frame| {
-            let function = &self.index.fns[frame.function];
-            function.writes_self() || function.sig.receiver().is_some_and(|own| own.mutability.is_some())
-        });
-        // A closure may take a reference of the user's with it, time after time.
-        let borrow = if is_mutable { "&mut *" } else { "&*" };
-        let mut holds = false;
-        for name in &capture.fields {
-            if let Some(cell) = self.mentioned(&receiver, name, written.contains(name), span)? {
-                let spelled = hole(args, self.operand(&cell, span)?);
-                let held = capture.own_name(&format!("held_{}", name.trim_start_matches("r#")));
-                scope.variables.push(CodeVariable::mutable(held.clone(), format!("{spelled}.lock()")));
-                scope.variables.push(CodeVariable::new(capture.field_name(name), format!("{borrow}{held}")));
-                holds = true;
-                continue;
-            }
-            if is_mutable && written.contains(name) {
-                return unsupported(span, format!("code that writes to the field `{name}` of a value"));
-            }
-            let value = self.field(&receiver, name, span).and_then(|value| self.unmoved(value, name, span))?;
-            let is_option = value.ty() == Ty::Option(Box::new(Ty::Tensor));
-            let operand = if is_option { self.option_for_code(&value, name, span) } else { self.operand(&value, span) };
-            let spelled = hole(args, operand?);
-            scope.variables.push(CodeVariable::new(capture.field_name(name), format!("&{spelled}")));
-        }
-        if capture.whole_self && self.is_stateful() {
-            return unsupported(span, "code that takes the whole model, of whose state it would have a copy");
-        }
-        if capture.whole_self {
-            let spelled = hole(args, self.operand(&receiver, span)?);
-            scope.variables.push(CodeVariable::new(capture.receiver_name(), format!("&{spelled}")));
-        }
-        Ok(holds)
     }
 }
 

@@ -41,14 +41,6 @@ impl Tracer<'_> {
         Ok(())
     }
 
-    /// Refuses code whose value is a closure that writes to one of the variables, which it borrows for as long as it lives.
-    pub(in crate::trace) fn refuse_writing_closure(&self, expr: &syn::Expr, writes: &[String]) -> Result<()> {
-        match writing_closure(expr, writes) {
-            Some(name) => unsupported(expr.span(), format!("a closure that writes to `{name}`, under a name")),
-            None => Ok(()),
-        }
-    }
-
     /// Whether each of the variables holds numbers, or a tensor itself.
     pub(in crate::trace) fn hold_no_reference(&self, names: &[String]) -> bool {
         names.iter().all(|name| match self.env.read(name) {
@@ -67,6 +59,14 @@ impl Tracer<'_> {
         let is_chosen = self.graph.node(*id).op.is_control_flow() && !self.graph.chooses_among_outer(*id);
         let is_repeated = self.graph.scope_of(*id).is_some_and(|scope| scope != self.graph.body());
         is_repeated && (is_chosen || self.graph.carried(*id).is_some())
+    }
+}
+
+/// Refuses code whose value is a closure that writes to one of the variables, which it borrows for as long as it lives.
+pub(in crate::trace) fn refuse_writing_closure(expr: &syn::Expr, writes: &[String]) -> Result<()> {
+    match writing_closure(expr, writes) {
+        Some(name) => unsupported(expr.span(), format!("a closure that writes to `{name}`, under a name")),
+        None => Ok(()),
     }
 }
 
