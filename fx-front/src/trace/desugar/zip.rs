@@ -60,12 +60,10 @@ pub(in crate::trace) fn zipped(each: &syn::ExprForLoop, around: &mut dyn Surroun
     });
     let is_known = listed(&zip.receiver).is_some() || is_chain(&zip.receiver);
     let (over, over_pat, body) = match first {
-        Some(first) => (other, b, first.asked(number, &a, &body, false)),
-        None if is_known => {
-            // What the closures of the first chain do behind the last element of the second is not done.
-            let ends = has_effects(&zip.receiver, around);
-            (&*zip.receiver, a, asked(other, number, &b, body, ends)?)
-        }
+        Some(first) => (other, b, first.asked(number, &a, &body)),
+        // Whether the closures of the first chain are called behind the last element of the second is std's own matter.
+        None if is_known && has_effects(&zip.receiver, around) => return None,
+        None if is_known => (&*zip.receiver, a, asked(other, number, &b, body)?),
         None => return None,
     };
     let over: Expr = match over {
@@ -147,9 +145,9 @@ fn is_fixed(count: &Expr, body: &Expr) -> bool {
 }
 
 /// The body where each list, of those that are zipped on the right, has an element at the number.
-fn asked(other: &Expr, number: &Ident, pat: &syn::Pat, body: syn::Block, ends: bool) -> Option<syn::Block> {
+fn asked(other: &Expr, number: &Ident, pat: &syn::Pat, body: syn::Block) -> Option<syn::Block> {
     if let Some(listed) = listed(other) {
-        return Some(listed.asked(number, pat, &body, ends));
+        return Some(listed.asked(number, pat, &body));
     }
     let (Expr::MethodCall(zip), syn::Pat::Tuple(pair)) = (other, pat) else { return None };
     let (Some(right), [a, b]) =
@@ -157,7 +155,7 @@ fn asked(other: &Expr, number: &Ident, pat: &syn::Pat, body: syn::Block, ends: b
     else {
         return None;
     };
-    asked(&zip.receiver, number, a, asked(right, number, b, body, ends)?, ends)
+    asked(&zip.receiver, number, a, asked(right, number, b, body)?)
 }
 
 /// A list that stands in a chain by name.
@@ -172,11 +170,10 @@ struct Listed<'e> {
 }
 
 impl Listed<'_> {
-    /// The body where there is an element at the number; `ends` says that the loop stops where there is none.
-    fn asked(&self, number: &Ident, pat: &syn::Pat, body: &syn::Block, ends: bool) -> syn::Block {
-        let (element, span) = (self.at(number), number.span());
-        let end = ends.then(|| quote::quote_spanned!(span=> else { break; }));
-        parse_quote_spanned!(span=> { if let Some(#pat) = #element #body #end })
+    /// The body where there is an element at the number.
+    fn asked(&self, number: &Ident, pat: &syn::Pat, body: &syn::Block) -> syn::Block {
+        let element = self.at(number);
+        parse_quote_spanned!(number.span()=> { if let Some(#pat) = #element #body })
     }
 
     /// The question for the element of an iteration.

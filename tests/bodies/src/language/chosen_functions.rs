@@ -1,6 +1,5 @@
 //! Functions, closures and parts of a model that a condition chooses, and that are called behind it.
 
-use fx_runtime::nn::Module as _;
 use fx_runtime::{Module, Tensor, nn, traceable};
 
 /// A method that a flag chooses.

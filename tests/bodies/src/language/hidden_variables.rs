@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn written_values() {
-        agree!(|p: &nn::Path| WrittenValue { fc: linear(p) }, cases());
+        agree!(|p: &nn::Path| WrittenValue { fc: linear(p) }, cases(), |net, xs| net.forward(xs));
     }
 
     #[test]

@@ -237,7 +237,7 @@ mod tests {
     #[test]
     fn from_behind() {
         let cases = [1, 2, 3, 9, 12].map(|rows| randn(&[rows, 4]));
-        agree!(|p| FromBehind { layers: layers(p, "a", 2) }, cases);
+        agree!(|p| FromBehind { layers: layers(p, "a", 2) }, cases, |net, xs| net.forward(xs));
     }
 
     #[test]

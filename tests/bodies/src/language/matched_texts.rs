@@ -291,7 +291,8 @@ mod tests {
     fn maybe_named() {
         for name in ["relu", "my_tanh", "exp", "x", ""] {
             let act = (!name.is_empty()).then(|| name.to_owned());
-            agree!(|p: &nn::Path| MaybeNamed { a: linear(p / "a"), act: act.clone() }, [randn(&[2, 4])]);
+            agree!(|p: &nn::Path| MaybeNamed { a: linear(p / "a"), act: act.clone() }, [randn(&[2, 4])], |net, xs| net
+                .forward(xs));
         }
     }
 

@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn names() {
         let layers = |p: &nn::Path| vec![linear(&(p / 0)), linear(&(p / 1))];
-        agree!(|p: &nn::Path| ZippedByName { fc: linear(p), h: layers(p) }, cases());
+        agree!(|p: &nn::Path| ZippedByName { fc: linear(p), h: layers(p) }, cases(), |net, xs| net.forward(xs));
         for (a, b) in [(false, false), (true, false), (false, true), (true, true)] {
             agree!(|p: &nn::Path| OptionsByName { fc: linear(p) }, cases(), |net, xs| {
                 let (one, other) = (xs.cos(), xs.sin());
@@ -151,7 +151,7 @@ mod tests {
         for k in [0, 1, 2, 4, 9] {
             agree!(|p: &nn::Path| StoppedByName { fc: linear(p) }, cases(), |net, xs| net.forward(xs, k));
         }
-        agree!(|p: &nn::Path| CountedByName { fc: linear(p) }, cases());
-        agree!(|p: &nn::Path| effects::Audio { fc: linear(p) }, cases());
+        agree!(|p: &nn::Path| CountedByName { fc: linear(p) }, cases(), |net, xs| net.forward(xs));
+        agree!(|p: &nn::Path| effects::Audio { fc: linear(p) }, cases(), |net, xs| net.forward(xs));
     }
 }

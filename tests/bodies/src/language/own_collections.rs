@@ -86,6 +86,6 @@ mod tests {
     #[test]
     fn own_steps() {
         let make = |p: &nn::Path| OwnSteps { fc: nn::linear(p, 4, 4, Default::default()) };
-        agree!(make, [randn(&[2, 4]), randn(&[3, 4])]);
+        agree!(make, [randn(&[2, 4]), randn(&[3, 4])], |net, xs| net.forward(xs));
     }
 }

@@ -46,6 +46,6 @@ mod tests {
     #[test]
     fn handles() {
         let make = |p: &nn::Path| InParts { fc: nn::linear(p, 4, 4, Default::default()) };
-        agree!(make, [randn(&[2, 4]), randn(&[3, 4])]);
+        agree!(make, [randn(&[2, 4]), randn(&[3, 4])], |net, xs| net.forward(xs));
     }
 }
