@@ -16,6 +16,7 @@ pub(in crate::trace) mod opaque_call;
 pub(in crate::trace) mod operator_call;
 pub(in crate::trace) mod option_call;
 pub(in crate::trace) mod output;
+mod overloaded;
 mod own_numbers;
 pub(in crate::trace) mod panics;
 pub(in crate::trace) mod parameters;

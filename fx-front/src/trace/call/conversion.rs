@@ -3,7 +3,7 @@
 use syn::spanned::Spanned;
 
 use crate::index::Function;
-use crate::syntax::written_types::typed_params;
+use crate::trace::call::operator_call::Operand;
 use crate::trace::{Result, Tracer, Ty, Val, types::expectation::Expectation};
 
 impl Tracer<'_> {
@@ -28,7 +28,7 @@ impl Tracer<'_> {
         if value.ty() == Ty::Tensor && self.expects_tensor_option(expected) {
             return Ok(Some(Val::Some(Box::new(value.clone()))));
         }
-        match self.own_conversion(value, expected) {
+        match self.own_conversion(value, &call.receiver, expected) {
             Some(from) => self.inline(from, None, vec![value.clone()], call.span()).map(Some),
             None => Ok(None),
         }
@@ -66,13 +66,13 @@ impl Tracer<'_> {
     }
 
     /// The `From` of the crate's own that makes such a struct of the value.
-    fn own_conversion(&self, value: &Val, expected: Option<&Expectation>) -> Option<usize> {
-        let (wanted @ Ty::Struct(_), given) = (self.expected_ty(expected?), value.ty()) else { return None };
-        let takes = |function: &Function| {
-            let param = typed_params(&function.sig).next();
-            param.is_some_and(|param| self.index.ty(&function.module, None, &param.ty) == given)
-        };
-        self.conversions("From", "from", &wanted).find(|(_, function)| takes(function)).map(|(id, _)| id)
+    fn own_conversion(&self, value: &Val, receiver: &syn::Expr, expected: Option<&Expectation>) -> Option<usize> {
+        let wanted @ Ty::Struct(_) = self.expected_ty(expected?) else { return None };
+        if value.ty() == Ty::Unknown {
+            return None;
+        }
+        let known: Vec<usize> = self.conversions("From", "from", &wanted).map(|(id, _)| id).collect();
+        self.overload(&wanted, &known, &[Some(Operand::of(receiver, value))])
     }
 
     /// The crate's functions of that name, of an impl of the trait for the type.

@@ -200,11 +200,13 @@ impl Tracer<'_> {
     ) -> Result<Val> {
         let name = call.method.to_string();
         let ty = receiver.ty();
-        let is_own = self.method_of(&ty, &name).is_some() || self.derefs(&ty) && !self.is_module(&ty);
+        let (inherent, of_traits) = self.index.methods_of(&ty, &name);
+        let is_own = !inherent.is_empty() || !of_traits.is_empty() || self.derefs(&ty) && !self.is_module(&ty);
         if matches!(name.as_str(), "as_ref" | "borrow") && !is_own {
             return Ok(receiver);
         }
-        let Some(id) = self.method_of(&receiver.ty(), &name) else {
+        let operands: Vec<&syn::Expr> = call.args.iter().collect();
+        let Some(id) = self.function_of(&ty, &name, &operands) else {
             // Whatever is a `Module` is a `ModuleT` as well.
             if name == "forward_t" && self.index.method(&receiver.ty(), "forward").is_some() {
                 let args = self.all(&call.args)?;

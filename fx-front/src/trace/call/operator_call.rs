@@ -12,14 +12,16 @@ use crate::trace::{
 };
 
 /// An operand: what it is, and whether it is a reference, where its form tells.
-struct Operand {
-    ty: Ty,
-    is_reference: Option<bool>,
+pub(super) struct Operand {
+    pub(super) ty: Ty,
+    pub(super) is_reference: Option<bool>,
+    pub(super) is_literal: bool,
 }
 
 impl Operand {
-    fn of(expr: &Expr, value: &Val) -> Operand {
-        Operand { ty: value.clone().behind().ty(), is_reference: is_reference(expr) }
+    pub(super) fn of(expr: &Expr, value: &Val) -> Operand {
+        let ty = value.clone().behind().ty();
+        Operand { ty, is_reference: is_reference(expr), is_literal: is_literal(expr) }
     }
 
     /// Whether it is of that type, which is or is not a reference.
@@ -71,7 +73,7 @@ impl Tracer<'_> {
         let mark = self.checkpoint();
         let right = self.handed_on(&binary.right)?;
         // What is written to is no reference to the type, whatever leads to it.
-        let written = Operand { ty, is_reference: Some(false) };
+        let written = Operand { ty, is_reference: Some(false), is_literal: false };
         let Some(id) = self.operator_of(&name, &written, Some(&Operand::of(&binary.right, &right))) else {
             self.rollback(mark);
             return Ok(None);
@@ -86,7 +88,7 @@ impl Tracer<'_> {
 
     /// `value[at]`, where the value is of a type of the crate's that has the operator; `None` for any other.
     pub(in crate::trace) fn own_index(&mut self, index: &syn::ExprIndex, value: &Val, at: &Val) -> Option<Result<Val>> {
-        let indexed = Operand { ty: value.ty(), is_reference: None };
+        let indexed = Operand { ty: value.ty(), is_reference: None, is_literal: false };
         let id = self.operator_of("Index", &indexed, Some(&Operand::of(&index.index, at)))?;
         Some(self.inline(id, Some(value.clone()), vec![at.clone()], index.span()))
     }
@@ -138,8 +140,17 @@ fn is_reference(expr: &Expr) -> Option<bool> {
     }
 }
 
+/// Whether it is a literal, with a sign or without.
+fn is_literal(expr: &Expr) -> bool {
+    match expr {
+        Expr::Paren(inner) => is_literal(&inner.expr),
+        Expr::Unary(unary) => matches!(unary.op, UnOp::Neg(_)) && is_literal(&unary.expr),
+        expr => matches!(expr, Expr::Lit(_)),
+    }
+}
+
 /// Whether a parameter of the type is a reference, in an impl for `own`.
-fn is_reference_type(ty: &syn::Type, own: &syn::Type) -> bool {
+pub(super) fn is_reference_type(ty: &syn::Type, own: &syn::Type) -> bool {
     match ty {
         syn::Type::Reference(_) => true,
         syn::Type::Path(path) if path.path.is_ident("Self") => matches!(own, syn::Type::Reference(_)),

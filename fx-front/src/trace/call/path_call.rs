@@ -78,13 +78,14 @@ impl Tracer<'_> {
             "Self" => self.function().owner.as_ref().map(|owner| self.index.ty(self.module(), None, owner)),
             _ => syn::parse_str::<syn::Type>(head).ok().map(|ty| self.index.ty(self.module(), None, &ty)),
         };
+        let args: Vec<&syn::Expr> = call.args.iter().collect();
         match owner {
-            Some(Ty::Tensor) if OpId::of_method(name).is_none() => match self.method_of(&Ty::Tensor, name) {
+            Some(Ty::Tensor) if OpId::of_method(name).is_none() => match self.function_of(&Ty::Tensor, name, &args) {
                 Some(id) => self.call_fn(id, call, errors),
                 None => self.tensor_function(name, call),
             },
             Some(Ty::Tensor) => self.tensor_function(name, call),
-            Some(ty @ (Ty::Struct(_) | Ty::Rust(_))) => match self.index.method(&ty, name) {
+            Some(ty @ (Ty::Struct(_) | Ty::Rust(_))) => match self.function_of(&ty, name, &args) {
                 Some(id) => self.call_fn(id, call, errors),
                 None => self.foreign_call(path, call),
             },

@@ -43,7 +43,7 @@ impl Tracer<'_> {
         if let Some(op) = OpId::of_method(&name) {
             return self.op_call(op, &name, Some(&receiver), &args, call.span());
         }
-        match self.method_of(&Ty::Tensor, &name) {
+        match self.function_of(&Ty::Tensor, &name, &args) {
             Some(id) => {
                 let receiver = self.receiver_of(id, receiver, call)?;
                 let args = args.iter().map(|arg| self.handed_on(arg)).collect::<Result<Vec<Val>>>()?;

@@ -79,6 +79,7 @@ pub mod operators;
 pub mod options;
 pub mod outliving_values;
 pub mod own_collections;
+pub mod own_conversions;
 pub mod own_macros;
 pub mod own_operators;
 pub mod ownership;
