@@ -67,6 +67,8 @@ pub struct Index {
     pub associated: Vec<AssociatedType>,
     /// The associated constants of impls.
     pub associated_constants: Vec<AssociatedConstant>,
+    /// The traits that have a method, by its name: the module of each and its name.
+    pub(crate) method_traits: BTreeMap<String, Vec<(String, String)>>,
     /// The crates that its code may call, as far as their sources are known: only what they declare is asked.
     pub externs: Externs,
     /// The files read, relative to the crate's root.

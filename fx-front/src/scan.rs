@@ -239,8 +239,7 @@ impl Scan<'_> {
 
     fn implementation(&mut self, item: &syn::ItemImpl, file: &str, module: &str) {
         let options = TraceableOptions::of(&self.attributes(&item.attrs, module));
-        let of_trait =
-            item.trait_.as_ref().and_then(|(_, path, _)| path.segments.last()).map(|last| last.ident.to_string());
+        let of_trait = item.trait_.as_ref().map(|(_, path, _)| crate::syntax::path_text(path));
         self.impls.extend(of_trait.clone().map(|name| Implemented {
             module: module.to_owned(),
             file: file.to_owned(),

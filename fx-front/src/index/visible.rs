@@ -197,13 +197,18 @@ impl Index {
         seen
     }
 
-    /// Whether the trait of the crate is in scope in the module: by a name, or without one.
+    /// Whether the trait of the crate is in scope in the module: by its name or another, or without one.
     pub(crate) fn has_in_scope(&self, module: &str, (home, of): (&str, &str)) -> bool {
         let is_it = |from: &str, path: &str| matches!(self.resolve(from, path), Resolved::Item(found, name, _) if found == home && name == of);
         is_it(module, of)
             || self.seen_from(module).iter().any(|seen| {
-                let unnamed = self.modules.get(seen).map_or(&[][..], |module| module.unnamed.as_slice());
-                unnamed.iter().any(|path| is_it(seen, path))
+                let here = self.modules.get(seen);
+                let renamed = here.into_iter().flat_map(|module| module.names.iter()).filter_map(|known| match known {
+                    (name, Name::Use(path)) if !path.ends_with(name.as_str()) => Some(path),
+                    _ => None,
+                });
+                let unnamed = here.into_iter().flat_map(|module| &module.unnamed);
+                renamed.chain(unnamed).any(|path| is_it(seen, path))
             })
     }
 

@@ -27,6 +27,14 @@ impl Scan<'_> {
 
     /// Gives every type that implements a trait of the crate the methods that the trait provides.
     pub(super) fn provided(&mut self) {
+        self.name_traits();
+        for (home, item) in &self.defaults {
+            for inner in &item.items {
+                let syn::TraitItem::Fn(method) = inner else { continue };
+                let traits = self.index.method_traits.entry(method.sig.ident.to_string()).or_default();
+                traits.push((home.clone(), item.ident.to_string()));
+            }
+        }
         let mut seen: Vec<(String, String, String)> = Vec::new();
         for Implemented { module, file, name, owner, generics } in std::mem::take(&mut self.impls) {
             let text = owner.to_token_stream().to_string();
@@ -51,7 +59,8 @@ impl Scan<'_> {
             let file = if home == module { file } else { self.index.file_of(&home).to_owned() };
             let written = |method: &syn::TraitItemFn| {
                 self.index.fns.iter().any(|function| {
-                    function.of_trait.as_ref() == Some(&name)
+                    function.module == module
+                        && function.of_trait.as_ref() == Some(&name)
                         && function.owner.as_ref() == Some(&owner)
                         && function.sig.ident == method.sig.ident
                 })
@@ -63,12 +72,12 @@ impl Scan<'_> {
                     syn::TraitItem::Fn(method) if !written(method) => Some((method, method.default.clone()?)),
                     _ => None,
                 })
-                .filter(|(_, block)| !self.means_other(block, item, &ty, &name))
+                .filter(|(_, block)| !self.means_other(block, (home.as_str(), item), &ty))
                 .map(|(method, block)| Function {
                     module: home.clone(),
                     file: file.clone(),
                     owner: Some(of.clone()),
-                    of_trait: Some(name.clone()),
+                    of_trait: Some(item.ident.to_string()),
                     fx: FnOptions::of(&method.attrs),
                     sig: method.sig.clone(),
                     block,
@@ -85,24 +94,44 @@ impl Scan<'_> {
         }
     }
 
+    /// Names the traits of impls by their last name, but for those that the crate declares in other modules.
+    fn name_traits(&mut self) {
+        let is_own = |module: &str, path: &str| matches!(self.index.resolve(module, path), Resolved::Item(..));
+        let short = |module: &str, path: &str| match path.rsplit_once("::") {
+            Some((_, last)) if !is_own(module, path) => Some(last.to_owned()),
+            _ => None,
+        };
+        let of = |function: &Function| short(&function.module, function.of_trait.as_ref()?);
+        let names: Vec<Option<String>> = self.index.fns.iter().map(of).collect();
+        for (function, name) in self.index.fns.iter_mut().zip(names) {
+            function.of_trait = name.or(function.of_trait.take());
+        }
+    }
+
     /// Whether the type has something of its own, or of another trait, by the name of an item of this trait that the body
     /// mentions: the body means that of the trait.
-    fn means_other(&self, block: &syn::Block, of: &syn::ItemTrait, ty: &Ty, name: &str) -> bool {
+    fn means_other(&self, block: &syn::Block, (home, of): (&str, &syn::ItemTrait), ty: &Ty) -> bool {
         let mut words = BTreeSet::new();
         add_words(block.to_token_stream(), &mut words);
-        let is_of_trait = |of_trait: Option<&String>| {
-            of_trait.is_some_and(|path| path.rsplit("::").next().is_some_and(|last| last == name))
+        let is_of_trait = |module: &str, of_trait: Option<&String>| match of_trait {
+            Some(path) => self.trait_of(module, path).is_some_and(|(at, one)| at == home && one.ident == of.ident),
+            None => false,
         };
         let is_other_fn = |ident: &syn::Ident| {
             let mut named = self.index.fns.iter().filter(|function| function.sig.ident == *ident);
             named.any(|function| {
                 let owner = || function.owner.as_ref().map(|owner| self.index.ty(&function.module, None, owner));
-                !is_of_trait(function.of_trait.as_ref()) && owner().as_ref() == Some(ty)
+                let of_trait = function.of_trait.as_ref();
+                let is_seen = || match of_trait.and_then(|path| self.trait_of(&function.module, path)) {
+                    Some((at, one)) => self.index.has_in_scope(home, (at, &one.ident.to_string())),
+                    None => true,
+                };
+                !is_of_trait(&function.module, of_trait) && owner().as_ref() == Some(ty) && is_seen()
             })
         };
         let is_other_constant = |ident: &syn::Ident| {
             let mut constants = self.index.constants_of(ty);
-            constants.any(|one| *ident == one.name && !is_of_trait(one.of_trait.as_ref()))
+            constants.any(|one| *ident == one.name && !is_of_trait(&one.module, one.of_trait.as_ref()))
         };
         of.items.iter().any(|item| match item {
             syn::TraitItem::Fn(method) => {

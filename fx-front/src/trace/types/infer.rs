@@ -20,7 +20,10 @@ impl Tracer<'_> {
         match expr {
             syn::Expr::Paren(inner) => self.infer_ty(&inner.expr),
             syn::Expr::Group(inner) => self.infer_ty(&inner.expr),
-            syn::Expr::Path(path) => path.path.get_ident().map_or(Ty::Unknown, |name| self.variable(&name.to_string())),
+            syn::Expr::Path(path) => match path.path.get_ident().map(ToString::to_string) {
+                Some(name) if self.env.has(&name) => self.variable(&name),
+                _ => self.unit_struct(path),
+            },
             syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Bool(_), .. }) => Ty::Rust("bool".to_owned()),
             syn::Expr::Cast(cast) => self.index.ty(self.module(), None, &cast.ty),
             syn::Expr::Binary(binary) => self.guess_binary(binary),
@@ -74,6 +77,15 @@ impl Tracer<'_> {
         });
         let first = types.next()?;
         types.all(|ty| ty == first).then_some(first)
+    }
+
+    /// The struct without fields that the path names.
+    fn unit_struct(&self, path: &syn::ExprPath) -> Ty {
+        let ty = syn::TypePath { qself: path.qself.clone(), path: path.path.clone() };
+        match self.index.ty(self.module(), self.function().owner.as_ref(), &ty.into()) {
+            Ty::Struct(id) if self.index.structs[id].fields.is_empty() => Ty::Struct(id),
+            _ => Ty::Unknown,
+        }
     }
 
     fn variable(&self, name: &str) -> Ty {

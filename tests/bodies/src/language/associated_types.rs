@@ -200,7 +200,7 @@ mod tests {
     use super::*;
     use crate::check::{agree, randn, understood};
 
-    understood!(ConstantsOfTraits: 1 of 3);
+    understood!(ConstantsOfTraits: 3 of 4);
 
     #[test]
     fn constants_of_traits() {

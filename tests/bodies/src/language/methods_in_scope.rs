@@ -174,6 +174,117 @@ impl Globbed {
     }
 }
 
+mod soft {
+    use fx_runtime::Tensor;
+
+    pub trait Halved {
+        fn measured(&self) -> Tensor;
+
+        fn halved(&self) -> Tensor {
+            self.measured() * 0.5
+        }
+    }
+
+    impl Halved for Tensor {
+        fn measured(&self) -> Tensor {
+            self.square()
+        }
+    }
+
+    pub trait Bent {
+        fn bent(&self, xs: &Tensor) -> Tensor {
+            xs.relu()
+        }
+    }
+
+    pub struct Plain;
+
+    impl Bent for Plain {}
+
+    pub fn run(xs: &Tensor) -> Tensor {
+        xs.halved() + Bent::bent(&Plain, xs)
+    }
+}
+
+mod hard {
+    use fx_runtime::Tensor;
+
+    pub trait Halved {
+        fn measured(&self) -> Tensor;
+
+        fn halved(&self) -> Tensor {
+            self.measured() * 0.25
+        }
+    }
+
+    impl Halved for Tensor {
+        fn measured(&self) -> Tensor {
+            self.abs()
+        }
+    }
+
+    pub trait Bent {
+        fn bent(&self, xs: &Tensor) -> Tensor {
+            xs.tanh()
+        }
+    }
+
+    pub struct Plain;
+
+    impl Bent for Plain {}
+
+    pub fn run(xs: &Tensor) -> Tensor {
+        Halved::halved(xs) + xs.measured() + Bent::bent(&Plain, xs)
+    }
+}
+
+mod renamed {
+    use fx_runtime::Tensor;
+
+    use super::hard::Bent as Straight;
+
+    pub struct Other;
+
+    impl Straight for Other {}
+
+    impl super::soft::Bent for Other {
+        fn bent(&self, xs: &Tensor) -> Tensor {
+            xs.cos()
+        }
+    }
+
+    pub fn run(xs: &Tensor) -> Tensor {
+        Other.bent(xs) + super::soft::Bent::bent(&Other, xs)
+    }
+}
+
+/// Traits and structs of two modules with the same names.
+#[derive(Debug, Module)]
+pub struct SameNames {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl SameNames {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let ys = xs.apply(&self.fc);
+        soft::run(&ys) + hard::run(&ys) * 3.0
+    }
+}
+
+/// A trait that a module knows by another name.
+#[derive(Debug, Module)]
+pub struct RenamedTrait {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl RenamedTrait {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        renamed::run(&xs.apply(&self.fc))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -181,6 +292,7 @@ mod tests {
 
     understood!(ByValueFirst: 1 of 4);
     understood!(Globbed: 2 of 7);
+    understood!(RenamedTrait: 3 of 6);
 
     fn linear(p: &nn::Path) -> nn::Linear {
         nn::linear(p, 4, 4, Default::default())
@@ -204,5 +316,11 @@ mod tests {
     #[test]
     fn brought_by_a_star() {
         agree!(|p| Globbed { fc: linear(p) }, cases(), |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn traits_of_one_name() {
+        agree!(|p| SameNames { fc: linear(p) }, cases(), |net, xs| net.forward(xs));
+        agree!(|p| RenamedTrait { fc: linear(p) }, cases(), |net, xs| net.forward(xs));
     }
 }

@@ -72,11 +72,13 @@ impl Requalify<'_, '_> {
             Some((Some(at), of)) => index.has_in_scope(module, (&at, &of)),
             _ => true,
         };
+        let mut is_known = false;
         for (_, one) in named.filter(|(id, _)| is_meant(*id)) {
             let owner = one.owner.as_ref().map_or(Ty::Unknown, |owner| index.ty(&one.module, None, owner));
             if !its(&owner) || !one.is_visible_from(module) {
                 continue;
             }
+            is_known = true;
             match &one.of_trait {
                 Some(of) => match self.tracer.trait_import(&one.module, of, call.method.span()) {
                     Ok(line) => self.uses.extend(line),
@@ -84,6 +86,15 @@ impl Requalify<'_, '_> {
                 },
                 None if one.is_visible_from(home) => {}
                 None => self.refuse(call.method.span(), format!("`{name}` is private to its module")),
+            }
+        }
+        if !is_known {
+            let of_name = index.method_traits.get(&name).into_iter().flatten();
+            for (at, of) in of_name.filter(|(at, of)| index.has_in_scope(module, (at, of))) {
+                match index.path_from(home, at, of) {
+                    Some(path) => self.uses.extend([format!("use {path} as _;")]),
+                    None => self.refuse(call.method.span(), format!("`{of}` is private to its module")),
+                }
             }
         }
         if fx_ir::catalog::lookup(&name).is_none() {
