@@ -11,6 +11,7 @@ mod initializers;
 mod macros;
 mod provided;
 mod roots;
+mod scopes;
 mod written;
 
 use std::path::{Path, PathBuf};
@@ -90,6 +91,7 @@ impl Scan<'_> {
     /// The index of all that has been read.
     fn finish(mut self) -> Index {
         self.provided();
+        self.imports_of_bodies();
         self.index.spell_prelude();
         self.index.mark_constants();
         self.index.lower_variables();
@@ -173,7 +175,9 @@ impl Scan<'_> {
             }
             syn::Item::Trait(item) => {
                 self.declare(module, &item.ident, &item.vis, Name::Other);
-                self.defaults.push((module.to_owned(), self.provided_without_macros(item, module)));
+                let mut item = self.provided_without_macros(item, module);
+                self.provided_bodies(&mut item, file, module);
+                self.defaults.push((module.to_owned(), item));
             }
             syn::Item::Enum(item) => {
                 let variants = item.variants.iter().map(variant);

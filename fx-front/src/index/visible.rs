@@ -234,6 +234,14 @@ impl Index {
         if rest.is_empty() { Some(at) } else { self.module_at(&at, rest, detours) }
     }
 
+    /// What a `use path::*` in the module `at` brings into it by that name, of what the crate declares.
+    pub(crate) fn brought_by(&self, at: &str, path: &str, name: &str) -> Option<Resolved> {
+        let of = self.module_of_glob(at, path)?;
+        let is_brought = self.hands_on(at, &of, name, DETOURS);
+        let found = is_brought.then(|| self.resolve(at, &format!("{path}::{name}")))?;
+        matches!(found, Resolved::Item(..)).then_some(found)
+    }
+
     /// Whether a `*` of the module `of` brings the name into the module `at`: a private `use` is seen where it stands alone.
     fn hands_on(&self, at: &str, of: &str, name: &str, detours: u32) -> bool {
         let Some(module) = self.modules.get(of) else { return false };

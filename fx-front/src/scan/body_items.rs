@@ -8,7 +8,7 @@ use syn::parse_quote;
 
 use super::{Scan, canonical};
 use crate::closure_conversion;
-use crate::index::Name;
+use crate::index::{Function, Name};
 
 impl Scan<'_> {
     /// Brings a body into one spelling, with its items declared in a module of their own.
@@ -40,6 +40,23 @@ impl Scan<'_> {
         canonical::canonical(block, names);
         closure_conversion::in_place(block);
     }
+
+    /// Gives the names that a `use ..::*` inside a body brings in, and constants in patterns, the paths of what they mean.
+    pub(super) fn imports_of_bodies(&mut self) {
+        let rewritten = |function: &Function| {
+            imports(&function.block).then(|| {
+                let mut block = function.block.clone();
+                canonical::with_imports(&mut block, &self.index, &function.module);
+                block
+            })
+        };
+        let blocks: Vec<Option<syn::Block>> = self.index.fns.iter().map(rewritten).collect();
+        for (function, block) in self.index.fns.iter_mut().zip(blocks) {
+            if let Some(block) = block {
+                function.block = block;
+            }
+        }
+    }
 }
 
 /// Takes the items out of the body that a module can hold; none where one of them cannot be in another place.
@@ -66,6 +83,19 @@ fn taken_out(block: &mut syn::Block) -> Vec<syn::Item> {
         _ => None,
     });
     items.collect()
+}
+
+/// Whether the body, or a block inside it, has a `use` line.
+fn imports(block: &syn::Block) -> bool {
+    struct Find(bool);
+    impl<'ast> syn::visit::Visit<'ast> for Find {
+        fn visit_item_use(&mut self, _: &'ast syn::ItemUse) {
+            self.0 = true;
+        }
+    }
+    let mut find = Find(false);
+    syn::visit::Visit::visit_block(&mut find, block);
+    find.0
 }
 
 /// Whether it is an item that is to be traced for itself, which no item of a body can be.

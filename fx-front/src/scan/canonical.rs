@@ -1,44 +1,81 @@
 //! Bodies of functions with one spelling for what Rust has several for: a name that a `use` inside the body brings in is its
 //! path, and a function inside the body is a closure without captures.
 
-use std::collections::BTreeSet;
+use syn::visit_mut::{self, VisitMut};
 
-use syn::visit_mut::VisitMut;
-
-use crate::syntax::{bound_names, imported::imported};
+use super::scopes::{Known, Scopes};
+use crate::index::Index;
+use crate::syntax::{
+    comma_operands,
+    imported::{globs, imported},
+};
 
 /// Rewrites the body, with paths for names that it is said to know.
 pub(super) fn canonical(block: &mut syn::Block, names: Vec<(syn::Ident, syn::Path)>) {
-    let whole = syn::Expr::Block(syn::ExprBlock { attrs: Vec::new(), label: None, block: block.clone() });
-    let bound = bound_names(&whole);
-    Canonical { bound, names, constants: Vec::new() }.visit_block_mut(block);
+    Canonical { scopes: Scopes::new(None), items: names }.visit_block_mut(block);
 }
 
-struct Canonical {
-    /// The names that patterns bind anywhere, which mean those variables.
-    bound: BTreeSet<String>,
-    /// Names that stand for paths.
-    names: Vec<(syn::Ident, syn::Path)>,
-    /// Constants of the body that are numbers.
-    constants: Vec<(syn::Ident, syn::LitInt)>,
+/// Rewrites names that a `use ..::*` inside a body of that module brings in, of what the crate declares, and constants in patterns.
+pub(super) fn with_imports(block: &mut syn::Block, index: &Index, module: &str) {
+    Canonical { scopes: Scopes::new(Some((index, module))), items: Vec::new() }.visit_block_mut(block);
 }
 
-impl Canonical {
+struct Canonical<'i> {
+    scopes: Scopes<'i>,
+    /// The paths of the items that have been taken out of the body.
+    items: Vec<(syn::Ident, syn::Path)>,
+}
+
+impl Canonical<'_> {
     /// Takes in what the items of a block declare.
     fn declare(&mut self, block: &syn::Block) {
+        let uses = || {
+            block.stmts.iter().filter_map(|stmt| match stmt {
+                syn::Stmt::Item(syn::Item::Use(item)) => Some(item),
+                _ => None,
+            })
+        };
+        for path in uses().flat_map(globs) {
+            self.scopes.bring_all_of(path);
+        }
+        for (name, path) in std::mem::take(&mut self.items) {
+            self.scopes.declare(&name, Known::Path(path));
+        }
+        for (name, path) in uses().flat_map(imported).filter(|(_, path)| path.segments.len() > 1) {
+            self.scopes.declare(&name, Known::Path(path));
+        }
         for stmt in &block.stmts {
             match stmt {
-                syn::Stmt::Item(syn::Item::Use(item)) => {
-                    let known = imported(item).into_iter().filter(|(_, path)| path.segments.len() > 1);
-                    let free = known.filter(|(name, _)| !self.bound.contains(&name.to_string()));
-                    self.names.extend(free.collect::<Vec<_>>());
-                }
                 syn::Stmt::Item(syn::Item::Const(item)) => {
-                    self.constants.extend(whole_number(item).map(|number| (item.ident.clone(), number)));
+                    let number = whole_number(item).map_or(Known::Local, Known::Number);
+                    self.scopes.declare(&item.ident, number);
                 }
+                syn::Stmt::Item(syn::Item::Static(item)) => self.scopes.declare(&item.ident, Known::Local),
+                syn::Stmt::Item(syn::Item::Fn(item)) => self.scopes.declare(&item.sig.ident, Known::Local),
                 _ => {}
             }
         }
+    }
+
+    /// Runs within a scope of its own.
+    fn scoped(&mut self, run: impl FnOnce(&mut Self)) {
+        let mark = self.scopes.mark();
+        run(self);
+        self.scopes.leave(mark);
+    }
+
+    /// The path with what its first step stands for.
+    fn spelled_out(&self, path: &syn::Path, is_value: bool) -> Option<syn::Path> {
+        let first = path.segments.first().filter(|_| path.leading_colon.is_none())?;
+        let Some(Known::Path(mut whole)) = self.scopes.meaning(&first.ident, is_value) else { return None };
+        for segment in &mut whole.segments {
+            segment.ident.set_span(first.ident.span());
+        }
+        if let Some(last) = whole.segments.last_mut() {
+            last.arguments = first.arguments.clone();
+        }
+        whole.segments.extend(path.segments.iter().skip(1).cloned());
+        Some(whole)
     }
 }
 
@@ -54,38 +91,128 @@ fn whole_number(item: &syn::ItemConst) -> Option<syn::LitInt> {
     is_whole.then(|| syn::LitInt::new(&format!("{}{ty}", number.base10_digits()), number.span()))
 }
 
-impl VisitMut for Canonical {
+impl VisitMut for Canonical<'_> {
     fn visit_path_mut(&mut self, path: &mut syn::Path) {
-        syn::visit_mut::visit_path_mut(self, path);
-        if path.leading_colon.is_some() {
-            return;
+        visit_mut::visit_path_mut(self, path);
+        if let Some(whole) = self.spelled_out(path, false) {
+            *path = whole;
         }
-        let Some(first) = path.segments.first() else { return };
-        let Some((_, full)) = self.names.iter().find(|(name, _)| first.ident == *name) else { return };
-        let mut whole = full.clone();
-        for segment in &mut whole.segments {
-            segment.ident.set_span(first.ident.span());
-        }
-        if let Some(last) = whole.segments.last_mut() {
-            last.arguments = first.arguments.clone();
-        }
-        whole.segments.extend(path.segments.iter().skip(1).cloned());
-        *path = whole;
     }
 
     fn visit_expr_mut(&mut self, expr: &mut syn::Expr) {
-        if let syn::Expr::Path(path) = expr
-            && let Some((_, number)) = self.constants.iter().find(|(name, _)| path.path.is_ident(name))
-        {
-            *expr = syn::Expr::Lit(syn::ExprLit { attrs: Vec::new(), lit: syn::Lit::Int(number.clone()) });
-            return;
+        let name = match expr {
+            syn::Expr::Path(path) if path.qself.is_none() => path.path.get_ident().cloned(),
+            _ => None,
+        };
+        let Some(name) = name else { return visit_mut::visit_expr_mut(self, expr) };
+        match self.scopes.meaning(&name, true) {
+            Some(Known::Number(number)) => {
+                *expr = syn::Expr::Lit(syn::ExprLit { attrs: Vec::new(), lit: syn::Lit::Int(number) });
+            }
+            Some(Known::Path(_)) => {
+                if let (syn::Expr::Path(path), Some(whole)) = (expr, self.spelled_out(&name.into(), true)) {
+                    path.path = whole;
+                }
+            }
+            _ => {}
         }
-        syn::visit_mut::visit_expr_mut(self, expr);
+    }
+
+    fn visit_pat_mut(&mut self, pat: &mut syn::Pat) {
+        visit_mut::visit_pat_mut(self, pat);
+        let syn::Pat::Ident(name) = &*pat else { return };
+        let may_be_constant = name.by_ref.is_none() && name.mutability.is_none() && name.subpat.is_none();
+        if let Some(path) = may_be_constant.then(|| self.scopes.constant(&name.ident)).flatten() {
+            *pat = syn::Pat::Path(syn::ExprPath { attrs: Vec::new(), qself: None, path });
+        }
+    }
+
+    fn visit_field_value_mut(&mut self, field: &mut syn::FieldValue) {
+        visit_mut::visit_field_value_mut(self, field);
+        if !matches!(&field.expr, syn::Expr::Path(path) if path.path.get_ident().is_some()) {
+            field.colon_token.get_or_insert_default();
+        }
+    }
+
+    fn visit_macro_mut(&mut self, mac: &mut syn::Macro) {
+        let Some(mut operands) = comma_operands(mac).filter(|_| !mac.path.is_ident("matches")) else { return };
+        let before = operands.clone();
+        operands.iter_mut().for_each(|operand| match operand {
+            // `{name}` of a text may mean it.
+            syn::Expr::Assign(named) => self.visit_expr_mut(&mut named.right),
+            operand => self.visit_expr_mut(operand),
+        });
+        if operands != before {
+            mac.tokens = quote::quote!(#(#operands),*);
+        }
     }
 
     fn visit_item_use_mut(&mut self, _: &mut syn::ItemUse) {}
 
+    fn visit_local_mut(&mut self, local: &mut syn::Local) {
+        if let Some(init) = &mut local.init {
+            self.visit_local_init_mut(init);
+        }
+        self.visit_pat_mut(&mut local.pat);
+        self.scopes.bind(&local.pat);
+    }
+
+    fn visit_expr_closure_mut(&mut self, closure: &mut syn::ExprClosure) {
+        self.scoped(|inner| {
+            closure.inputs.iter_mut().for_each(|input| inner.visit_pat_mut(input));
+            closure.inputs.iter().for_each(|input| inner.scopes.bind(input));
+            inner.visit_return_type_mut(&mut closure.output);
+            inner.visit_expr_mut(&mut closure.body);
+        });
+    }
+
+    fn visit_arm_mut(&mut self, arm: &mut syn::Arm) {
+        self.scoped(|inner| {
+            inner.visit_pat_mut(&mut arm.pat);
+            inner.scopes.bind(&arm.pat);
+            if let Some((_, guard)) = &mut arm.guard {
+                inner.visit_expr_mut(guard);
+            }
+            inner.visit_expr_mut(&mut arm.body);
+        });
+    }
+
+    /// The variables are known in what follows of the condition, and in the block behind it.
+    fn visit_expr_let_mut(&mut self, condition: &mut syn::ExprLet) {
+        visit_mut::visit_expr_let_mut(self, condition);
+        self.scopes.bind(&condition.pat);
+    }
+
+    fn visit_expr_if_mut(&mut self, branch: &mut syn::ExprIf) {
+        self.scoped(|inner| {
+            inner.visit_expr_mut(&mut branch.cond);
+            inner.visit_block_mut(&mut branch.then_branch);
+        });
+        if let Some((_, other)) = &mut branch.else_branch {
+            self.visit_expr_mut(other);
+        }
+    }
+
+    fn visit_expr_while_mut(&mut self, each: &mut syn::ExprWhile) {
+        self.scoped(|inner| visit_mut::visit_expr_while_mut(inner, each));
+    }
+
+    fn visit_expr_for_loop_mut(&mut self, each: &mut syn::ExprForLoop) {
+        self.visit_expr_mut(&mut each.expr);
+        self.scoped(|inner| {
+            inner.visit_pat_mut(&mut each.pat);
+            inner.scopes.bind(&each.pat);
+            inner.visit_block_mut(&mut each.body);
+        });
+    }
+
+    fn visit_item_fn_mut(&mut self, item: &mut syn::ItemFn) {
+        self.scoped(|inner| visit_mut::visit_item_fn_mut(inner, item));
+    }
+
     fn visit_block_mut(&mut self, block: &mut syn::Block) {
+        let mark = self.scopes.mark();
+        self.declare(block);
         let mut closures: Vec<syn::Stmt> = Vec::new();
         block.stmts.retain(|stmt| match stmt {
             syn::Stmt::Item(syn::Item::Fn(item)) => match as_closure(item) {
@@ -97,8 +224,6 @@ impl VisitMut for Canonical {
             },
             _ => true,
         });
-        let (names, constants) = (self.names.len(), self.constants.len());
-        self.declare(block);
         // The code before an item sees it too.
         let (uses, rest): (Vec<syn::Stmt>, Vec<syn::Stmt>) =
             block.stmts.drain(..).partition(|stmt| matches!(stmt, syn::Stmt::Item(syn::Item::Use(_))));
@@ -106,9 +231,8 @@ impl VisitMut for Canonical {
             .into_iter()
             .partition(|stmt| matches!(stmt, syn::Stmt::Item(syn::Item::Const(_) | syn::Item::Static(_))));
         block.stmts = [uses, values, closures, rest].concat();
-        syn::visit_mut::visit_block_mut(self, block);
-        self.names.truncate(names);
-        self.constants.truncate(constants);
+        visit_mut::visit_block_mut(self, block);
+        self.scopes.leave(mark);
     }
 }
 

@@ -25,6 +25,15 @@ impl Scan<'_> {
         self.defaults.iter().find(|(at, item)| *at == home && item.ident == name)
     }
 
+    /// Brings the bodies that a trait provides into one spelling.
+    pub(super) fn provided_bodies(&mut self, item: &mut syn::ItemTrait, file: &str, module: &str) {
+        for inner in &mut item.items {
+            if let syn::TraitItem::Fn(syn::TraitItemFn { default: Some(block), .. }) = inner {
+                self.body(block, file, module);
+            }
+        }
+    }
+
     /// Gives every type that implements a trait of the crate the methods that the trait provides.
     pub(super) fn provided(&mut self) {
         self.name_traits();

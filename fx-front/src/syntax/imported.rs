@@ -15,6 +15,23 @@ pub(crate) fn imported(item: &syn::ItemUse) -> Vec<(syn::Ident, syn::Path)> {
     names.into_iter().map(|(name, segments)| (name, path(segments))).collect()
 }
 
+/// The paths of which a `use` line brings in all that there is, as text.
+pub(crate) fn globs(item: &syn::ItemUse) -> Vec<String> {
+    fn gather(tree: &syn::UseTree, prefix: &str, found: &mut Vec<String>) {
+        match tree {
+            syn::UseTree::Path(path) if prefix.is_empty() => gather(&path.tree, &path.ident.to_string(), found),
+            syn::UseTree::Path(path) => gather(&path.tree, &format!("{prefix}::{}", path.ident), found),
+            syn::UseTree::Glob(_) => found.push(prefix.to_owned()),
+            syn::UseTree::Group(group) => group.items.iter().for_each(|tree| gather(tree, prefix, found)),
+            syn::UseTree::Name(_) | syn::UseTree::Rename(_) => {}
+        }
+    }
+    let mut found = Vec::new();
+    gather(&item.tree, "", &mut found);
+    found.retain(|path| !path.is_empty() && item.leading_colon.is_none());
+    found
+}
+
 /// The `use` lines of a body, as source. Those of the blocks inside it bring in no names, which may differ from block to
 /// block, but the traits whose methods are called there.
 pub(crate) fn uses(block: &syn::Block) -> Vec<String> {

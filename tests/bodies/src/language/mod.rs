@@ -49,6 +49,7 @@ pub mod handed_iterators;
 pub mod held_results;
 pub mod helpers;
 pub mod hidden_variables;
+pub mod imports_in_bodies;
 pub mod iterators;
 pub mod kept_references;
 pub mod labelled_blocks;
