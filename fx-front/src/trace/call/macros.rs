@@ -30,9 +30,11 @@ impl Tracer<'_> {
                 |tracer| tracer.debug_asserts(mac, &name),
                 |tracer| tracer.statement_macro(mac, Ty::Tuple(Vec::new())),
             ),
-            "debug_assert" | "debug_assert_eq" | "debug_assert_ne" | "println" | "eprintln" | "print" | "eprint" => {
-                self.statement_macro(mac, Ty::Tuple(Vec::new()))
-            }
+            "debug_assert" | "debug_assert_eq" | "debug_assert_ne" => self.first_of(
+                |tracer| tracer.statement_macro(mac, Ty::Tuple(Vec::new())),
+                |tracer| tracer.debug_asserts(mac, &name),
+            ),
+            "println" | "eprintln" | "print" | "eprint" => self.statement_macro(mac, Ty::Tuple(Vec::new())),
             "trace" | "debug" | "info" | "warn" | "error" if self.is_logging(&mac.path) => {
                 self.statement_macro(mac, Ty::Tuple(Vec::new()))
             }

@@ -118,6 +118,32 @@ impl Prices {
     }
 }
 
+fn scaled_by_count(ys: &Tensor, shapes: &[(i64, i64)]) -> Tensor {
+    debug_assert!(shapes.len() > 1 && ys.dim() == 2, "{shapes:?}");
+    debug_assert_eq!(shapes.iter().map(|(rows, columns)| rows * columns).sum::<i64>(), ys.size()[0] * 8);
+    debug_assert_ne!(shapes[0].1, 0);
+    ys * shapes.len() as i64
+}
+
+/// Checks by `debug_assert!` on a list that a forward has made.
+#[derive(Debug, Module)]
+pub struct ListChecked {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl ListChecked {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let ys = xs.apply(&self.fc);
+        let mut shapes = Vec::new();
+        for of in [&ys, xs] {
+            let (rows, columns) = of.size2().unwrap();
+            shapes.push((rows, columns));
+        }
+        scaled_by_count(&ys, &shapes)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::norms::WatchedNorm;
@@ -128,6 +154,7 @@ mod tests {
     not_interpreted!(WatchedNorm: "interpreting the code");
     not_interpreted!(WatchedLayers: "interpreting the code");
     not_interpreted!(PrintedOption: "interpreting the code");
+    not_interpreted!(ListChecked: "interpreting the code");
     understood!(Prices: 2 of 6);
 
     fn linear(p: &nn::Path) -> nn::Linear {
@@ -151,5 +178,10 @@ mod tests {
         let make = |p: &nn::Path| PrintedOption { fc: linear(p), ws: Some(p.ones("ws", &[4])) };
         agree!(|p: &nn::Path| make(p), cases(), |net, xs| net.forward(xs));
         agree!(|p: &nn::Path| Prices { fc: linear(p) }, cases(), |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn debug_assertions() {
+        agree!(|p: &nn::Path| ListChecked { fc: linear(p) }, cases(), |net, xs| net.forward(xs));
     }
 }
