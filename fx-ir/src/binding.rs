@@ -5,10 +5,14 @@
 //! **call**. Folding, packing and constant folding are all one thing then: freeze-time nodes move into `freeze`.
 //!
 //! Three things make a value call-time though no input reaches it: an effect (it must happen at every call), being
-//! written to by one (the model's buffer that a call adds to is not known at freeze time), and a number that may not be
-//! there where an input decides whether it is asked for (`self.limit.unwrap()` or `self.sizes[3]` in a branch).
+//! written to by one (the model's buffer that a call adds to is not known at freeze time), and a number or a tensor that
+//! may not be there where an input decides whether it is asked for (`self.limit.unwrap()`, `self.sizes[3]` or
+//! `self.weight.view([2, 3])` in a branch), unless a kernel is made of it.
 
-use crate::{AliasAnalysis, Arg, Effect, Graph, HostOp, NodeId, NodeMap, NodeSet, Op, RegionId, Type, Writers, scalar};
+use crate::ops::Class;
+use crate::{
+    AliasAnalysis, Arg, Effect, Graph, HostOp, Node, NodeId, NodeMap, NodeSet, Op, RegionId, Type, Writers, scalar,
+};
 
 /// The time at which a value is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -91,12 +95,42 @@ impl Solver<'_> {
         self.written.contains(id) || self.deferred.contains(id) || self.graph.is_impure(id)
     }
 
-    /// Returns whether the node takes out or computes a number that may be absent, where it may never be read.
+    /// Returns whether the node takes out or computes what may be absent, where it may never be read. What kernels are made
+    /// of does not wait: layers, and the weights of contractions.
     fn waits(&self, id: NodeId) -> bool {
         let node = self.graph.node(id);
-        let Type::Rust(name) = &node.ty else { return false };
-        let Some(op) = node.op.host().filter(|_| self.may_be_left_out && scalar::is_scalar(name)) else { return false };
-        node.unwraps() || (scalar::is_integer(name) && may_panic(op, &node.args, name))
+        if !self.may_be_left_out || !is_kept_cheaply(&node.ty) {
+            return false;
+        }
+        let may_fail = match (&node.op, &node.ty) {
+            (Op::Call(op), _) => op.may_not_fit(),
+            (Op::Host(host), Type::Rust(name)) if scalar::is_scalar(name) => {
+                node.unwraps() || reads_a_place(&host.op, &node.args) || may_panic(&host.op, &node.args, name)
+            }
+            (Op::Host(host), _) => host.op == HostOp::Index || self.is_in_a_field(node),
+            _ => false,
+        };
+        may_fail && !(node.ty.is_tensor() && self.is_in_a_kernel(id))
+    }
+
+    /// Returns whether it is what an optional field holds.
+    fn is_in_a_field(&self, node: &Node) -> bool {
+        let field = node.input(0).map(|option| &self.graph.node(option).op);
+        matches!(node.op.host(), Some(HostOp::UnwrapRef(_))) && matches!(field, Some(Op::GetAttr(_)))
+    }
+
+    /// Returns whether the tensor, or a view of it, is a weight of a contraction, which is packed.
+    fn is_in_a_kernel(&self, id: NodeId) -> bool {
+        self.graph.users(id).into_iter().any(|user| match &self.graph.node(user).op {
+            Op::Call(op) if op.row().is_some_and(|row| row.class == Class::Contraction) => true,
+            Op::Call(op) if op.is_view() => self.is_in_a_kernel(user),
+            Op::Host(host) => match host.op {
+                HostOp::Runtime(_) | HostOp::RuntimeMethod(_) => true,
+                HostOp::Ref | HostOp::BorrowTensor | HostOp::Handle | HostOp::Some => self.is_in_a_kernel(user),
+                _ => false,
+            },
+            _ => false,
+        })
     }
 
     fn node(&mut self, id: NodeId) -> Binding {
@@ -183,10 +217,26 @@ impl Solver<'_> {
     }
 }
 
-/// Returns whether the operation on integers of that type has no result for some of them: an element that is not there, a
-/// division by zero, and a difference below zero of what is unsigned.
+/// Returns whether a call can hold, without the rest of the model, what a value of the type is taken out of: numbers and
+/// tensors.
+fn is_kept_cheaply(ty: &Type) -> bool {
+    match ty {
+        Type::Rust(name) => scalar::is_scalar(name),
+        ty => ty.is_tensor(),
+    }
+}
+
+/// Returns whether it reads a number at a place of a tensor: `w.double_value(&[1, 2])`.
+fn reads_a_place(op: &HostOp, args: &[Arg]) -> bool {
+    let is_read = matches!(op, HostOp::Method(name) if name == "double_value" || name == "int64_value");
+    is_read && !matches!(args, [_, Arg::Expr(place)] if place.args.is_empty())
+}
+
+/// Returns whether the operation on numbers of that type has no result for some of them: an element that is not there, a
+/// division of integers by zero, and a difference below zero of what is unsigned.
 fn may_panic(op: &HostOp, args: &[Arg], ty: &str) -> bool {
     match (op, args) {
+        _ if !scalar::is_integer(ty) => matches!(op, HostOp::Item),
         (HostOp::Item | HostOp::Convert(_), _) => true,
         (HostOp::Binary(sign), [_, by]) if sign == "/" || sign == "%" => !matches!(by, Arg::Int(by) if *by != 0),
         (HostOp::Binary(sign), _) if sign == "-" => ty.starts_with('u'),
@@ -397,6 +447,31 @@ mod tests {
                 Build: d
                 Freeze: self sizes count k
                 Call: x wide y n m h
+            "#]],
+        )
+    }
+
+    #[test]
+    fn a_view_that_may_not_fit_waits_where_no_kernel_is_made_of_it() -> Result<(), ParseError> {
+        check(
+            r#"graph f(self, x: tensor) {
+              %w = get_attr[weight](self) : tensor
+              %wide = rust["$0.size()[0] > 1"](x) : bool
+              %y = if(%wide) : tensor {
+                %v = view(%w, [7, 7]) : tensor
+                %part = narrow(%w, 0, 0, 2) : tensor
+                %turned = tr(%part) : tensor
+                %product = matmul(x, %turned) : tensor
+                %sum = add(%product, %v) : tensor
+                yield %sum
+              } else { yield x }
+              %flat = view(%w, [49]) : tensor
+              yield %y, %flat
+            }"#,
+            &expect![[r#"
+                Build:
+                Freeze: self w part turned flat
+                Call: x wide y v product sum
             "#]],
         )
     }

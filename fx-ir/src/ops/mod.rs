@@ -270,6 +270,13 @@ impl OpId {
             None => self.entry().is_none_or(|entry| entry.flags.has(catalog::Flags::VIEW)),
         }
     }
+
+    /// Whether it costs next to nothing, and has no result where the sizes or the positions that it is given do not fit.
+    pub fn may_not_fit(self) -> bool {
+        const BY_SIZES: [OpId; 6] = [VIEW, RESHAPE, EXPAND, AS_STRIDED, UNFLATTEN, SPLIT_WITH_SIZES];
+        const BY_POSITIONS: [OpId; 3] = [NARROW, SELECT, GET];
+        BY_SIZES.contains(&self) || BY_POSITIONS.contains(&self)
+    }
 }
 
 /// The position of the argument that a method writes to, the receiver being the first.

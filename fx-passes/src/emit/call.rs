@@ -96,8 +96,14 @@ impl Writer<'_, '_> {
     }
 
     fn host_operation(&self, host: &Host, node: &Node) -> Value {
-        let text = host::rust(&host.op, &node.args, &|id| self.read(id));
-        host::expression(&host.op, if host.fallible { located(&text, node) } else { text })
+        let op = match (&host.op, node.args.as_slice()) {
+            (HostOp::UnwrapRef(message), [Arg::Node(of)]) if self.is_kept_option(*of) => {
+                &HostOp::UnwrapLoan(message.clone())
+            }
+            (op, _) => op,
+        };
+        let text = host::rust(op, &node.args, &|id| self.read(id));
+        host::expression(op, if host.fallible { located(&text, node) } else { text })
     }
 
     fn carried(&self, id: NodeId, code: &Code, node: &Node) -> Value {

@@ -54,6 +54,7 @@ pub mod iterators;
 pub mod kept_references;
 pub mod labelled_blocks;
 pub mod laziness;
+pub mod left_out;
 pub mod lent_arguments;
 pub mod lent_options;
 pub mod lent_values;
