@@ -135,7 +135,7 @@ fn module(item: &DeriveInput, fields: &[Field]) -> TokenStream {
                 &self,
                 place: &mut ::fx_runtime::module::Place<'_>,
             ) -> ::core::result::Result<Self, ::fx_runtime::Error> {
-                use ::fx_runtime::module::probe::{CloneNothing as _, ViaClone as _, ViaField as _};
+                use ::fx_runtime::module::probe::{CloneNothing as _, ViaClone as _, ViaField as _, ViaLock as _};
                 ::core::result::Result::Ok(Self { #(#copies),* })
             }
         }

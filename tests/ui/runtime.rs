@@ -89,6 +89,9 @@ pub mod module {
         /// What is cloned.
         pub trait ViaClone {}
 
+        /// What is behind a lock.
+        pub trait ViaLock {}
+
         /// Shows nothing.
         pub trait VisitNothing {
             /// Does nothing.

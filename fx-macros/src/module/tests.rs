@@ -42,7 +42,7 @@ fn named_fields() {
                     place: &mut ::fx_runtime::module::Place<'_>,
                 ) -> ::core::result::Result<Self, ::fx_runtime::Error> {
                     use ::fx_runtime::module::probe::{
-                        CloneNothing as _, ViaClone as _, ViaField as _,
+                        CloneNothing as _, ViaClone as _, ViaField as _, ViaLock as _,
                     };
                     ::core::result::Result::Ok(Self {
                         fc: (&&&::fx_runtime::module::probe::Probe(&self.fc)).place_as("fc", place)?,
@@ -146,7 +146,7 @@ fn generic_and_tuple_structs() {
                     place: &mut ::fx_runtime::module::Place<'_>,
                 ) -> ::core::result::Result<Self, ::fx_runtime::Error> {
                     use ::fx_runtime::module::probe::{
-                        CloneNothing as _, ViaClone as _, ViaField as _,
+                        CloneNothing as _, ViaClone as _, ViaField as _, ViaLock as _,
                     };
                     ::core::result::Result::Ok(Self {
                         0: (&&&::fx_runtime::module::probe::Probe(&self.0)).place_as("0", place)?,
@@ -216,7 +216,7 @@ fn unit_structs() {
                     place: &mut ::fx_runtime::module::Place<'_>,
                 ) -> ::core::result::Result<Self, ::fx_runtime::Error> {
                     use ::fx_runtime::module::probe::{
-                        CloneNothing as _, ViaClone as _, ViaField as _,
+                        CloneNothing as _, ViaClone as _, ViaField as _, ViaLock as _,
                     };
                     ::core::result::Result::Ok(Self {})
                 }
@@ -279,7 +279,7 @@ fn enums() {
                     place: &mut ::fx_runtime::module::Place<'_>,
                 ) -> ::core::result::Result<Self, ::fx_runtime::Error> {
                     use ::fx_runtime::module::probe::{
-                        CloneNothing as _, ViaClone as _, ViaField as _,
+                        CloneNothing as _, ViaClone as _, ViaField as _, ViaLock as _,
                     };
                     ::core::result::Result::Ok(
                         match *self {

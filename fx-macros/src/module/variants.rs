@@ -48,7 +48,7 @@ pub(super) fn module(item: &DeriveInput, data: &DataEnum, faults: &mut Faults) -
                 &self,
                 place: &mut ::fx_runtime::module::Place<'_>,
             ) -> ::core::result::Result<Self, ::fx_runtime::Error> {
-                use ::fx_runtime::module::probe::{CloneNothing as _, ViaClone as _, ViaField as _};
+                use ::fx_runtime::module::probe::{CloneNothing as _, ViaClone as _, ViaField as _, ViaLock as _};
                 ::core::result::Result::Ok(match *self { #(#copies)* })
             }
         }

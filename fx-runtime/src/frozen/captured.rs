@@ -37,7 +37,9 @@ macro_rules! capture {
         #[allow(unused_imports)]
         use $crate::frozen::probe::{Bare as _, Behind as _, Peel};
         #[allow(unused_imports)]
-        use $crate::module::probe::{CloneNothing as _, Probe, ViaClone as _, ViaField as _, VisitNothing as _};
+        use $crate::module::probe::{
+            CloneNothing as _, Probe, ViaClone as _, ViaField as _, ViaLock as _, VisitNothing as _,
+        };
         (&&&Probe((&&Peel((&&Peel($value)).peel())).peel())).place_as($name, &mut |tensor| $frame.copied(tensor)).map(
             |copy| {
                 (&&&Probe(&copy)).visit($name, &mut $crate::module::SetTraining(false));

@@ -89,7 +89,9 @@ macro_rules! capture_state {
         #[allow(unused_imports)]
         use $crate::frozen::probe::{Bare as _, Behind as _, Peel};
         #[allow(unused_imports)]
-        use $crate::module::probe::{CloneNothing as _, Probe, ViaClone as _, ViaField as _, VisitNothing as _};
+        use $crate::module::probe::{
+            CloneNothing as _, Probe, ViaClone as _, ViaField as _, ViaLock as _, VisitNothing as _,
+        };
         let value: &$type = (&&Peel((&&Peel($value)).peel())).peel();
         $crate::frozen::CapturedState::<$type>::of(
             &$frame,

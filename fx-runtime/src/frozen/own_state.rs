@@ -27,7 +27,9 @@ macro_rules! own_state {
                 |value| match value.downcast_ref::<$type>() {
                     ::core::option::Option::Some(value) => {
                         #[allow(unused_imports)]
-                        use $crate::module::probe::{CloneNothing as _, Probe, ViaClone as _, ViaField as _};
+                        use $crate::module::probe::{
+                            CloneNothing as _, Probe, ViaClone as _, ViaField as _, ViaLock as _,
+                        };
                         let copy: $type = (&&&Probe(value))
                             .place_as(::core::stringify!($type), &mut $crate::frozen::copied_tensor)?;
                         ::core::result::Result::Ok(::std::boxed::Box::new(copy))

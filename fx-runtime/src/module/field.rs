@@ -85,6 +85,11 @@ impl<F: Field> Field for Option<F> {
 
 /// The traits among which method lookup chooses; nothing to call by hand.
 pub mod probe {
+    use std::sync::atomic::{
+        AtomicBool, AtomicI32, AtomicI64, AtomicIsize, AtomicU32, AtomicU64, AtomicUsize, Ordering,
+    };
+    use std::sync::{Mutex, PoisonError, RwLock};
+
     use super::{Error, Field, Place, Visitor};
 
     /// Wraps a field, so that the choice below depends on its type only.
@@ -120,6 +125,36 @@ pub mod probe {
             Ok(self.0.clone())
         }
     }
+
+    /// The same of what is not `Clone` itself: a lock of what is, whose copy has a lock of its own, and an atomic number.
+    pub trait ViaLock<T> {
+        /// Copies what it holds.
+        fn place_as(&self, name: &str, place: &mut Place<'_>) -> Result<T, Error>;
+    }
+
+    impl<T: Clone> ViaLock<Mutex<T>> for &Probe<'_, Mutex<T>> {
+        fn place_as(&self, _name: &str, _place: &mut Place<'_>) -> Result<Mutex<T>, Error> {
+            Ok(Mutex::new(self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()))
+        }
+    }
+
+    impl<T: Clone> ViaLock<RwLock<T>> for &Probe<'_, RwLock<T>> {
+        fn place_as(&self, _name: &str, _place: &mut Place<'_>) -> Result<RwLock<T>, Error> {
+            Ok(RwLock::new(self.0.read().unwrap_or_else(PoisonError::into_inner).clone()))
+        }
+    }
+
+    macro_rules! atomic {
+        ($($number:ident),+) => {
+            $(impl ViaLock<$number> for &Probe<'_, $number> {
+                fn place_as(&self, _name: &str, _place: &mut Place<'_>) -> Result<$number, Error> {
+                    Ok($number::new(self.0.load(Ordering::SeqCst)))
+                }
+            })+
+        };
+    }
+
+    atomic!(AtomicBool, AtomicI32, AtomicI64, AtomicIsize, AtomicU32, AtomicU64, AtomicUsize);
 
     /// Last choice for visits: a hyper-parameter, which is not shown.
     pub trait VisitNothing<'a> {

@@ -1,6 +1,8 @@
 //! State behind a shared reference: `RefCell` and `Cell` fields of a forward by `&self`.
 
 use std::cell::{Cell, RefCell};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, RwLock};
 
 use fx_runtime::{Kind, Module, Tensor, nn, traceable};
 
@@ -145,6 +147,37 @@ impl Named {
     }
 }
 
+/// What the last calls were given, behind a lock, and how many there were.
+#[derive(Debug, Module)]
+pub struct Logged {
+    fc: nn::Linear,
+    log: Mutex<Vec<i64>>,
+    names: RwLock<Vec<String>>,
+    calls: AtomicUsize,
+}
+
+#[cfg(test)]
+crate::check::understood!(Logged: 0 of 18);
+
+#[traceable]
+impl Logged {
+    fn note(&self, rows: i64) {
+        let mut log = self.log.lock().unwrap();
+        log.push(rows);
+        if log.len() > 2 {
+            log.remove(0);
+        }
+        self.names.write().unwrap().push(format!("{rows}"));
+    }
+
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        self.note(xs.size()[0]);
+        let calls = self.calls.fetch_add(1, Ordering::Relaxed) as i64;
+        let seen = self.log.lock().unwrap().iter().sum::<i64>() + self.names.read().unwrap().len() as i64;
+        xs.apply(&self.fc) * calls + seen
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -164,6 +197,22 @@ mod tests {
         let (_vs, net) = crate::check::root(make);
         let frozen = net.freeze(&fx_runtime::Freeze::default()).expect("a cell is copied");
         for rows in [2, 2, 1] {
+            let xs = randn(&[rows, 4]);
+            same(&frozen.forward(&xs), &net.forward(&xs));
+        }
+    }
+
+    #[test]
+    fn logged() {
+        let make = |p: &nn::Path| Logged {
+            fc: linear(p, "fc"),
+            log: Mutex::new(vec![7]),
+            names: RwLock::default(),
+            calls: AtomicUsize::new(3),
+        };
+        let (_vs, net) = crate::check::root(make);
+        let frozen = net.freeze(&fx_runtime::Freeze::default()).expect("what is behind a lock is copied");
+        for rows in [2, 2, 1, 5] {
             let xs = randn(&[rows, 4]);
             same(&frozen.forward(&xs), &net.forward(&xs));
         }
