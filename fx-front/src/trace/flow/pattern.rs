@@ -2,9 +2,12 @@
 
 use std::rc::Rc;
 
+use proc_macro2::Span;
+use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 
 use crate::syntax::is_item;
+use crate::trace::types::ty::is_copy;
 use crate::trace::{RefKind, Result, Tracer, Ty, Val, unsupported};
 
 /// One variable that a pattern binds to a part of a value.
@@ -57,10 +60,11 @@ impl Tracer<'_> {
             syn::Pat::Struct(fields) => self.bind_fields(fields, &value),
             syn::Pat::Slice(slice) => self.bind_items(slice, &value),
             syn::Pat::TupleStruct(parts) if matches!(value.ty(), Ty::Struct(_)) => {
-                for (position, pat) in parts.elems.iter().enumerate() {
-                    if matches!(pat, syn::Pat::Rest(_)) {
-                        return unsupported(pat.span(), "`..` in a pattern");
-                    }
+                let count = match value.ty() {
+                    Ty::Struct(id) => self.index.structs[id].fields.len(),
+                    _ => 0,
+                };
+                for (position, pat) in placed(&parts.elems, count) {
                     let part = self.field_of(&value, &position.to_string(), pat.span())?;
                     self.bind(pat, borrowed_like(part, &value))?;
                 }
@@ -76,29 +80,42 @@ impl Tracer<'_> {
         }
     }
 
-    /// `let [a, b] = pair`: the elements of an array.
+    /// `let [a, .., b] = list`: the elements of an array.
     fn bind_items(&mut self, slice: &syn::PatSlice, value: &Val) -> Result<()> {
-        for (position, pat) in slice.elems.iter().enumerate() {
-            if matches!(pat, syn::Pat::Wild(_)) {
-                continue;
-            }
-            if matches!(pat, syn::Pat::Rest(_)) {
-                return unsupported(pat.span(), "`..` in a pattern");
-            }
-            let item = self.array_part(value, position, pat.span())?;
+        let rest = slice.elems.iter().position(is_rest);
+        let known = if let Val::List(items) = value { Some(items.len()) } else { None };
+        let count = known.unwrap_or(slice.elems.len());
+        for (position, pat) in placed(&slice.elems, count) {
+            let item = match rest {
+                Some(rest) if known.is_none() && position > rest => {
+                    self.item_from_end(value, slice.elems.len() - position, pat.span())?
+                }
+                _ => self.array_part(value, position, pat.span())?,
+            };
             self.bind(pat, item)?;
         }
         Ok(())
     }
 
+    /// The element of an array at so many places from its end.
+    fn item_from_end(&mut self, list: &Val, left: usize, span: Span) -> Result<Val> {
+        let Val::Node(_, Ty::List(element), _) = list else { return unsupported(span, "a pattern of this form") };
+        let (name, left) = (self.fresh_name("list", span), proc_macro2::Literal::usize_unsuffixed(left));
+        let item: syn::Expr = if is_copy(element) {
+            syn::parse_quote_spanned!(span=> #name[#name.len() - #left])
+        } else {
+            syn::parse_quote_spanned!(span=> &#name[#name.len() - #left])
+        };
+        self.with_variables(&[(name.to_string(), list.clone())], |tracer| tracer.expr(&item))
+    }
+
     fn bind_parts(&mut self, tuple: &syn::PatTuple, value: &Val) -> Result<()> {
-        for (position, pat) in tuple.elems.iter().enumerate() {
-            if matches!(pat, syn::Pat::Rest(_)) {
-                return unsupported(pat.span(), "`..` in a tuple pattern");
-            }
-            if matches!(pat, syn::Pat::Wild(_)) {
-                continue;
-            }
+        let count = match value.ty() {
+            Ty::Tuple(parts) => parts.len(),
+            _ if tuple.elems.iter().any(is_rest) => return unsupported(tuple.span(), "`..` in a tuple pattern"),
+            _ => tuple.elems.len(),
+        };
+        for (position, pat) in placed(&tuple.elems, count) {
             let part = self.tuple_part(value, position, pat.span())?;
             self.bind(pat, borrowed_like(part, value))?;
         }
@@ -117,12 +134,30 @@ impl Tracer<'_> {
     }
 
     /// A field as a pattern binds it: of what is borrowed it is borrowed too.
-    fn field_of(&mut self, whole: &Val, name: &str, span: proc_macro2::Span) -> Result<Val> {
+    fn field_of(&mut self, whole: &Val, name: &str, span: Span) -> Result<Val> {
         match whole {
             Val::Place(place) => Ok(Val::Place(Rc::new(self.part_of(place, name, span)?))),
             whole => self.field(whole, name, span),
         }
     }
+}
+
+fn is_rest(pat: &syn::Pat) -> bool {
+    matches!(pat, syn::Pat::Rest(_))
+}
+
+/// What a pattern of so many parts binds, each with its position: behind `..` it is counted from the end.
+fn placed(pats: &Punctuated<syn::Pat, syn::Token![,]>, count: usize) -> impl Iterator<Item = (usize, &syn::Pat)> {
+    let rest = pats.iter().position(is_rest);
+    let shift = move |at: usize| match rest {
+        // A `..` that stands for nothing takes a place of the pattern all the same.
+        Some(rest) if at > rest => (at + count).saturating_sub(pats.len()),
+        _ => at,
+    };
+    pats.iter()
+        .enumerate()
+        .filter(|(_, pat)| !is_rest(pat) && !matches!(pat, syn::Pat::Wild(_)))
+        .map(move |(at, pat)| (shift(at), pat))
 }
 
 /// How a variable of the type holds a tensor.

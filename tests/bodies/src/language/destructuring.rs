@@ -102,6 +102,37 @@ impl WrittenByOpaque {
     }
 }
 
+struct Scales(i64, f64, f64);
+
+fn thrice(xs: &Tensor) -> (Tensor, Tensor, i64) {
+    (xs.relu(), xs.tanh(), 3)
+}
+
+/// What stands behind `..` in arrays, tuples and tuple structs.
+#[derive(Debug, Module)]
+pub struct BehindRest {
+    layers: [nn::Linear; 3],
+    weights: [f64; 4],
+    shifts: [Tensor; 3],
+}
+
+#[traceable(strict)]
+impl BehindRest {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let [first, .., last] = &self.layers;
+        let [a, .., b, c] = self.weights;
+        let [.., shift] = &self.shifts;
+        let ys = xs.apply(first).apply(last) * a + shift;
+        let (p, ..) = thrice(&ys);
+        let (.., k) = thrice(&ys);
+        let (_, .., q, _) = thrice(&ys);
+        let Scales(.., s) = Scales(1, a, c);
+        let [d, .., e] = [ys.relu(), ys.tanh(), ys.sin()];
+        let [f, .., g] = [a, b];
+        p * k + q * s + d - e * f + g
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -134,5 +165,15 @@ mod tests {
     #[test]
     fn written_by_opaque_code() {
         agree!(|p: &nn::Path| WrittenByOpaque { layer: layer(p) }, [randn(&[2, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn behind_rest() {
+        let make = |p: &nn::Path| BehindRest {
+            layers: [0, 1, 2].map(|at| layer(&(p / at))),
+            weights: [0.5, 2.0, -1.5, 3.0],
+            shifts: [0, 1, 2].map(|at| p.randn(&format!("shift{at}"), &[4], 0.0, 1.0)),
+        };
+        agree!(make, [randn(&[2, 4]), randn(&[3, 4])], |net, xs| net.forward(xs));
     }
 }
