@@ -2,7 +2,7 @@
 
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
-use syn::{Expr, parse_quote_spanned, spanned::Spanned};
+use syn::{Expr, ExprForLoop, Pat, parse_quote, parse_quote_spanned, spanned::Spanned};
 
 use crate::pattern;
 use crate::syntax::{format_names, iterator_method::IteratorMethod};
@@ -56,4 +56,27 @@ fn has_variable(tokens: TokenStream, name: &str) -> bool {
 pub(in crate::trace) fn with_own_names(each: &syn::ExprForLoop, around: &mut dyn Surroundings) -> syn::ExprForLoop {
     let (item, pat, over, stmts) = (element_of(&each.expr, around), &each.pat, &each.expr, &each.body.stmts);
     parse_quote_spanned!(each.for_token.span=> for #item in #over { let #pat = #item; #(#stmts)* })
+}
+
+/// A loop over numbered elements whose variable is the pair, with a name for each part: `for pair in xs.iter().enumerate() {..}`
+/// as `for (number, item) in xs.iter().enumerate() { let pair = (number, item); .. }`. `None` for any other.
+pub(in crate::trace) fn by_parts(each: &ExprForLoop, around: &mut dyn Surroundings) -> Option<ExprForLoop> {
+    let is_whole = matches!(&*each.pat, Pat::Ident(name) if name.by_ref.is_none() && name.subpat.is_none());
+    if !is_whole || !is_numbered(&each.expr) {
+        return None;
+    }
+    let (pat, element) = (&each.pat, element_of(&each.expr, around));
+    let mut body = each.body.clone();
+    body.stmts.insert(0, parse_quote_spanned!(pat.span()=> let #pat = #element;));
+    Some(ExprForLoop { pat: Box::new(parse_quote!(#element)), body, ..each.clone() })
+}
+
+/// Whether the elements of the chain are pairs of a number and an element.
+fn is_numbered(over: &Expr) -> bool {
+    let Expr::MethodCall(call) = over else { return false };
+    match IteratorMethod::of(&call.method) {
+        Some(IteratorMethod::Enumerate) => true,
+        Some(method) => method.yields_elements() && is_numbered(&call.receiver),
+        None => false,
+    }
 }

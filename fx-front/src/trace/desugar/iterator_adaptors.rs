@@ -20,8 +20,13 @@ use crate::trace::types::ty::is_copy;
 use crate::trace::{
     Ty,
     desugar::{
-        Surroundings, element_name::element_of, iterator_chain::is_chain, iterator_consumers::has_effects, jumps,
-        open_range::counted, scan::scanned,
+        Surroundings,
+        element_name::{by_parts, element_of},
+        iterator_chain::is_chain,
+        iterator_consumers::has_effects,
+        jumps,
+        open_range::counted,
+        scan::scanned,
     },
 };
 
@@ -61,7 +66,7 @@ pub(in crate::trace) fn without_adaptor(each: &ExprForLoop, around: &mut dyn Sur
         (IteratorMethod::Chain, Some(other)) if !jumps::jumps(&each.body) => {
             return chained(over, other, each, around).map(Plain::Block);
         }
-        _ => return None,
+        _ => by_parts(each, around)?,
     };
     Some(Plain::Loop(plain))
 }

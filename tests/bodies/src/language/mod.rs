@@ -73,6 +73,7 @@ pub mod moved_numbers;
 pub mod mut_references;
 pub mod names;
 pub mod names_of_elements;
+pub mod numbered;
 pub mod objects;
 pub mod opaque_parts;
 pub mod opaque_statements;
