@@ -4,7 +4,7 @@ use fx_ir::{Arg, Effect, HostOp, NodeId, Op, host::Yields};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
-use crate::trace::types::ty::is_copy;
+use crate::trace::types::ty::{is_copy, is_settled_within};
 use crate::trace::{RefKind, Result, Tracer, Ty, Val, unsupported};
 
 impl Tracer<'_> {
@@ -16,7 +16,17 @@ impl Tracer<'_> {
         };
         let held = self.moved_into(item)?;
         let held = self.of_known_type(held, element)?;
-        let lent = self.option_lent_by(item, &held);
+        let (held, lent) = match (held, self.options_of_field(&call.receiver), element) {
+            (Val::Lit(Arg::None, _), Some(said), _) => (Val::Lit(Arg::None, said), None),
+            // The variable of the list says of what.
+            (Val::Lit(Arg::None, _), None, Ty::Option(of)) if is_settled_within(of) => {
+                (Val::Lit(Arg::None, element.clone()), Some(Arg::None))
+            }
+            (held, ..) => {
+                let lent = self.option_lent_by(item, &held);
+                (held, lent)
+            }
+        };
         let held = match &held {
             // What gathers the elements of a chain looks at numbers alone; a list of the user's holds references.
             Val::Node(_, ty, RefKind::Ref) if is_copy(ty) && is_gathered(&call.receiver) => {
@@ -41,6 +51,17 @@ impl Tracer<'_> {
             self.set_local(&place, known, call.span())?;
         }
         Ok(Val::Unit)
+    }
+
+    /// The options that are in a list, where that is a field of a struct, which holds no references.
+    fn options_of_field(&self, list: &syn::Expr) -> Option<Ty> {
+        let syn::Expr::Field(field) = list else { return None };
+        let Ty::Struct(owner) = self.chain_ty(&field.base) else { return None };
+        let is_lent = self.index.structs[owner].generics.lifetimes().next().is_some();
+        match self.chain_ty(list) {
+            Ty::List(said) if !is_lent && matches!(*said, Ty::Option(_)) => Some(*said),
+            _ => None,
+        }
     }
 
     /// `option.as_ref()` of an option of a tensor that an iteration is handed, and that lies in a list: an option of a

@@ -89,7 +89,7 @@ mod tests {
     use super::*;
     use crate::check::{agree, randn, understood};
 
-    understood!(MixedOptions: 2 of 13);
+    understood!(MixedOptions: 2 of 11);
 
     fn parts() -> Vec<Option<Tensor>> {
         vec![Some(randn(&[2, 4])), None, Some(randn(&[2, 4]))]

@@ -203,6 +203,79 @@ impl BegunWithNone {
     }
 }
 
+/// Keys and values of each layer, and how many steps there were.
+#[derive(Debug, Default)]
+pub struct Steps {
+    kept: Vec<Option<(Tensor, Tensor)>>,
+    count: i64,
+}
+
+/// A cache of the forward's own, which a method fills in each step.
+#[derive(Debug, Module)]
+pub struct Stepped {
+    fc: nn::Linear,
+    layers: Vec<nn::Linear>,
+}
+
+#[traceable(strict)]
+impl Stepped {
+    fn step(&self, xs: &Tensor, steps: &mut Steps) -> Tensor {
+        if steps.kept.len() < self.layers.len() {
+            for _ in 0..self.layers.len() {
+                steps.kept.push(None);
+            }
+        }
+        let mut ys = xs.apply(&self.fc);
+        for (layer, kept) in self.layers.iter().zip(steps.kept.iter_mut()) {
+            let (mut sum, zs) = (ys.relu(), ys.apply(layer));
+            if let Some((one, other)) = kept {
+                sum = sum + &*one + &*other * 2;
+            }
+            *kept = Some((sum.shallow_clone(), zs.shallow_clone()));
+            ys = sum + zs;
+        }
+        steps.count += xs.size()[0];
+        ys.tanh() * steps.count
+    }
+
+    pub fn forward(&self, xs: &Tensor, rounds: i64) -> Tensor {
+        let mut steps = Steps::default();
+        let mut ys = xs.shallow_clone();
+        for _ in 0..rounds {
+            ys = self.step(&ys, &mut steps);
+        }
+        ys + steps.count
+    }
+}
+
+/// `None`s that are pushed to lists whose variables say of what.
+#[derive(Debug, Module)]
+pub struct NonesPushed {
+    layers: Vec<nn::Linear>,
+}
+
+#[traceable(strict)]
+impl NonesPushed {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let mut all: Vec<Option<Tensor>> = Vec::new();
+        let mut sizes: Vec<Option<i64>> = Vec::new();
+        for layer in &self.layers {
+            if layer.ws.size()[0] > 4 {
+                all.push(None);
+                sizes.push(Some(xs.size()[0]));
+            } else {
+                all.push(Some(xs.apply(layer)));
+                sizes.push(None);
+            }
+        }
+        let mut ys = xs * sizes.iter().flatten().sum::<i64>();
+        for one in all.iter().flatten() {
+            ys = ys + one;
+        }
+        ys
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -253,5 +326,28 @@ mod tests {
     fn begun_with_none() {
         let make = |p: &nn::Path| BegunWithNone { fc: nn::linear(p / "fc", 4, 4, Default::default()) };
         agree!(make, [randn(&[2, 4]), randn(&[2, 3, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn stepped() {
+        for rounds in [0, 3] {
+            let make = |p: &nn::Path| Stepped {
+                fc: nn::linear(p / "fc", 4, 4, Default::default()),
+                layers: (0..2).map(|at| nn::linear(p / at, 4, 4, Default::default())).collect(),
+            };
+            agree!(make, [randn(&[2, 4]), randn(&[3, 4])], |net, xs| net.forward(xs, rounds));
+        }
+    }
+
+    #[test]
+    fn nones_pushed() {
+        let make = |p: &nn::Path| NonesPushed {
+            layers: [4, 8, 4, 6]
+                .into_iter()
+                .enumerate()
+                .map(|(at, to)| nn::linear(p / at, 4, to, Default::default()))
+                .collect(),
+        };
+        agree!(make, [randn(&[2, 4]), randn(&[3, 4])], |net, xs| net.forward(xs));
     }
 }
