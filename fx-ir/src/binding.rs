@@ -113,10 +113,10 @@ impl Solver<'_> {
         may_fail && !(node.ty.is_tensor() && self.is_in_a_kernel(id))
     }
 
-    /// Returns whether it is what an optional field holds.
+    /// Returns whether it is what an optional field holds, which may be written out as a `None`.
     fn is_in_a_field(&self, node: &Node) -> bool {
         let field = node.input(0).map(|option| &self.graph.node(option).op);
-        matches!(node.op.host(), Some(HostOp::UnwrapRef(_))) && matches!(field, Some(Op::GetAttr(_)))
+        matches!(node.op.host(), Some(HostOp::UnwrapRef(_))) && field.is_none_or(|op| matches!(op, Op::GetAttr(_)))
     }
 
     /// Returns whether the tensor, or a view of it, is a weight of a contraction, which is packed.

@@ -37,13 +37,7 @@ impl Scan<'_> {
     /// Gives every type that implements a trait of the crate the methods that the trait provides.
     pub(super) fn provided(&mut self) {
         self.name_traits();
-        for (home, item) in &self.defaults {
-            for inner in &item.items {
-                let syn::TraitItem::Fn(method) = inner else { continue };
-                let traits = self.index.method_traits.entry(method.sig.ident.to_string()).or_default();
-                traits.push((home.clone(), item.ident.to_string()));
-            }
-        }
+        self.list_methods_of_traits();
         let mut seen: Vec<(String, String, String)> = Vec::new();
         for Implemented { module, file, name, owner, generics } in std::mem::take(&mut self.impls) {
             let text = owner.to_token_stream().to_string();
@@ -100,6 +94,17 @@ impl Scan<'_> {
                 })
                 .collect();
             self.index.fns.extend(provided);
+        }
+    }
+
+    /// Lists which traits have a method of a name.
+    fn list_methods_of_traits(&mut self) {
+        for (home, item) in &self.defaults {
+            for inner in &item.items {
+                let syn::TraitItem::Fn(method) = inner else { continue };
+                let traits = self.index.method_traits.entry(method.sig.ident.to_string()).or_default();
+                traits.push((home.clone(), item.ident.to_string()));
+            }
         }
     }
 

@@ -176,7 +176,9 @@ impl OperatorsByArgument {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{agree, randn, understood};
+    use crate::check::{agree, not_interpreted, randn, understood};
+
+    not_interpreted!(FromByArgument: "cannot take the field `0`");
 
     understood!(IntoByArgument: 5 of 6);
     understood!(FromOfOthers: 7 of 10);
