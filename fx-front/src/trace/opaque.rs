@@ -10,6 +10,7 @@ pub(in crate::trace) mod kept;
 pub(in crate::trace) mod moved;
 pub(in crate::trace) mod operands;
 pub(in crate::trace) mod option;
+mod reference_variables;
 pub(in crate::trace) mod requalified;
 mod sliced;
 pub(in crate::trace) mod state_copies;

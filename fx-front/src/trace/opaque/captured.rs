@@ -140,7 +140,8 @@ impl Tracer<'_> {
             spelled = format!("{{ let typed: &::fx_runtime::Tensor = {spelled}; typed }}");
         }
         let is_written = writes.iter().any(|written| written == name);
-        let borrow = if !is_written && looks_behind(expr, name, value) { "&" } else { "" };
+        let is_behind = looks_behind(expr, name, value) || self.loses_reference(name, value);
+        let borrow = if !is_written && is_behind { "&" } else { "" };
         Ok(CodeVariable::mutable(name, format!("{borrow}{spelled}")))
     }
 

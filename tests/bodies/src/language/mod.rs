@@ -91,6 +91,7 @@ pub mod pointed_numbers;
 pub mod pointers;
 pub mod reassigned_options;
 pub mod reference_kinds;
+pub mod reference_variables;
 pub mod results_of_calls;
 pub mod returns;
 pub mod scans;
