@@ -15,7 +15,8 @@ pub(super) fn canonical(block: &mut syn::Block, names: Vec<(syn::Ident, syn::Pat
     Canonical { scopes: Scopes::new(None), items: names }.visit_block_mut(block);
 }
 
-/// Rewrites names that a `use ..::*` inside a body of that module brings in, of what the crate declares, and constants in patterns.
+/// Rewrites names that a `use ..::*` inside a body of that module brings in, of what the crate declares, and constants in
+/// patterns.
 pub(super) fn with_imports(block: &mut syn::Block, index: &Index, module: &str) {
     Canonical { scopes: Scopes::new(Some((index, module))), items: Vec::new() }.visit_block_mut(block);
 }

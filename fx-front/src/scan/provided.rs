@@ -37,11 +37,10 @@ impl Scan<'_> {
     /// Gives every type that implements a trait of the crate the methods that the trait provides.
     pub(super) fn provided(&mut self) {
         self.name_traits();
-        self.list_methods_of_traits();
+        self.note_methods();
         let mut seen: Vec<(String, String, String)> = Vec::new();
         for Implemented { module, file, name, owner, generics } in std::mem::take(&mut self.impls) {
-            let text = owner.to_token_stream().to_string();
-            let known = (module.clone(), name.clone(), text);
+            let known = (module.clone(), name.clone(), owner.to_token_stream().to_string());
             if seen.contains(&known) {
                 continue;
             }
@@ -97,8 +96,8 @@ impl Scan<'_> {
         }
     }
 
-    /// Lists which traits have a method of a name.
-    fn list_methods_of_traits(&mut self) {
+    /// Notes which traits have methods of which names.
+    fn note_methods(&mut self) {
         for (home, item) in &self.defaults {
             for inner in &item.items {
                 let syn::TraitItem::Fn(method) = inner else { continue };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use fx_ir::{Arg, CodeForm, CodeScope, CodeVariable, Op, template::escaped};
+use fx_ir::{Arg, CodeForm, CodeScope, CodeVariable, template::escaped};
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
@@ -212,16 +212,6 @@ impl Tracer<'_> {
             && !inner.contains(name)
             && !writes.iter().any(|written| written == name)
             && only_borrows(expr, name, &takes)
-    }
-
-    /// Whether it is a reference to a tensor that a region is handed, which generated code may have behind another one: no
-    /// operator is known of that.
-    fn is_bound_reference(&self, value: &Val) -> bool {
-        let Val::Node(id, Ty::Tensor, RefKind::Ref) = value else { return false };
-        if self.graph.may_be_reference(*id) {
-            return true;
-        }
-        self.graph.node(*id).op == Op::Placeholder && self.graph.scope_of(*id) != Some(self.graph.body())
     }
 
     /// Whether the code gets a variable of its own that holds what the user's does.

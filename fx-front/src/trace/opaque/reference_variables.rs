@@ -1,12 +1,13 @@
-//! Variables of the user's that are references to values which have no place in generated code: `let p = &Plain;`.
+//! Variables of the user's that are references: to values which have no place in generated code, `let p = &Plain;`, and to
+//! tensors that generated code may have behind another reference.
 
 use syn::visit::{self, Visit};
 
-use fx_ir::Arg;
+use fx_ir::{Arg, Op};
 
 use crate::index::{Function, Name, Resolved, is_text};
 use crate::syntax::{names_of, peeled, written_types::typed_params};
-use crate::trace::{Tracer, Ty, Val};
+use crate::trace::{RefKind, Tracer, Ty, Val};
 
 impl Tracer<'_> {
     /// Whether generated code writes the value itself where the user's variable is a reference to it; a text is one by itself.
@@ -21,6 +22,16 @@ impl Tracer<'_> {
             _ => false,
         };
         is_value && is_reference(self.function(), name)
+    }
+
+    /// Whether it is a reference to a tensor that a region is handed, which generated code may have behind another one: no
+    /// operator is known of that.
+    pub(super) fn is_bound_reference(&self, value: &Val) -> bool {
+        let Val::Node(id, Ty::Tensor, RefKind::Ref) = value else { return false };
+        if self.graph.may_be_reference(*id) {
+            return true;
+        }
+        self.graph.node(*id).op == Op::Placeholder && self.graph.scope_of(*id) != Some(self.graph.body())
     }
 }
 
