@@ -16,7 +16,7 @@ impl From<f64> for Angle {
 
 impl From<f32> for Angle {
     fn from(turns: f32) -> Angle {
-        Angle(turns as f64 * 6.0)
+        Angle(f64::from(turns) * 6.0)
     }
 }
 
