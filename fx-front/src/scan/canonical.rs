@@ -138,11 +138,13 @@ impl VisitMut for Canonical<'_> {
     fn visit_macro_mut(&mut self, mac: &mut syn::Macro) {
         let Some(mut operands) = comma_operands(mac).filter(|_| !mac.path.is_ident("matches")) else { return };
         let before = operands.clone();
-        operands.iter_mut().for_each(|operand| match operand {
-            // `{name}` of a text may mean it.
-            syn::Expr::Assign(named) => self.visit_expr_mut(&mut named.right),
-            operand => self.visit_expr_mut(operand),
-        });
+        for operand in &mut operands {
+            match operand {
+                // `{name}` of a text may mean it.
+                syn::Expr::Assign(named) => self.visit_expr_mut(&mut named.right),
+                operand => self.visit_expr_mut(operand),
+            }
+        }
         if operands != before {
             mac.tokens = quote::quote!(#(#operands),*);
         }

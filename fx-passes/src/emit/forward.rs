@@ -81,10 +81,8 @@ impl Emitter<'_> {
     fn generics(&self) -> (String, String) {
         let generics = &self.index.fns[self.traced.item].sig.generics;
         let bounds = generics.where_clause.to_token_stream().to_string();
-        match generics.params.is_empty() {
-            true => (String::new(), bounds),
-            false => (format!("<{}>", generics.params.to_token_stream()), bounds),
-        }
+        let params = &generics.params;
+        (if params.is_empty() { String::new() } else { format!("<{}>", params.to_token_stream()) }, bounds)
     }
 
     /// Whether a call runs code of the user's as it is written, which may turn gradients on for itself.
