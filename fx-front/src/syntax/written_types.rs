@@ -32,3 +32,12 @@ pub(crate) fn typed_params(sig: &syn::Signature) -> impl Iterator<Item = &syn::P
         syn::FnArg::Receiver(_) => None,
     })
 }
+
+/// Whether a parameter of the type is a reference, in an impl for `own`.
+pub(crate) fn is_reference_type(ty: &syn::Type, own: &syn::Type) -> bool {
+    match ty {
+        syn::Type::Reference(_) => true,
+        syn::Type::Path(path) if path.path.is_ident("Self") => matches!(own, syn::Type::Reference(_)),
+        _ => false,
+    }
+}

@@ -2,6 +2,7 @@
 
 pub(in crate::trace) mod chosen_call;
 pub(in crate::trace) mod closure_call;
+pub(in crate::trace) mod closure_writes;
 pub(in crate::trace) mod coercion;
 pub(in crate::trace) mod conversion;
 pub(in crate::trace) mod fn_pointer;

@@ -4,7 +4,7 @@
 use quote::format_ident;
 use syn::{punctuated::Punctuated, spanned::Spanned};
 
-use crate::index::{Name, Resolved};
+use crate::index::Resolved;
 use crate::syntax::{is_path_to, path_text, peeled};
 
 use crate::trace::{OnError, Result, Tracer, Ty, Val, unsupported, value::Chosen};
@@ -76,19 +76,6 @@ impl Tracer<'_> {
         let names = (0..inputs).map(|at| format_ident!("fx_argument_{at}", span = path.span()));
         let names: Vec<syn::Ident> = names.collect();
         Some(self.closure(&syn::parse_quote_spanned!(path.span()=> |#(#names),*| #path(#(#names),*))))
-    }
-
-    /// The function of the crate that the path names.
-    pub(in crate::trace) fn function_of_path(&self, path: &str) -> Option<usize> {
-        if let Resolved::Item(_, _, Name::Fn(id)) = self.index.resolve(self.module(), path) {
-            return Some(id);
-        }
-        let (head, name) = path.rsplit_once("::")?;
-        let owner = match head {
-            "Self" => self.function().owner.clone()?,
-            head => syn::parse_str(head).ok()?,
-        };
-        self.index.method(&self.index.ty(self.module(), self.function().owner.as_ref(), &owner), name)
     }
 
     /// A method of a closure, of what branches choose, or of a field that is a closure; `None` of anything else.

@@ -6,13 +6,12 @@
 
 use std::{collections::BTreeSet, rc::Rc};
 
-use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
 use crate::builder::OwnClosure;
 use crate::index::{Name, Resolved};
-use crate::syntax::{any, bound_names, makes_result, names_of};
+use crate::syntax::{add_words, any, bound_names, makes_result, names_of};
 use crate::trace::desugar::closure_form::{is_plain_closure, plain};
 use crate::trace::std_model::method_type::is_text;
 use crate::trace::{
@@ -21,17 +20,6 @@ use crate::trace::{
 
 /// Why a closure is not called, and a variable is not declared, beside the other.
 const HIDDEN: &str = "a variable by the name of another that a closure writes to";
-
-/// Every name in the tokens.
-fn names(tokens: TokenStream, all: &mut BTreeSet<String>) {
-    for token in tokens {
-        match token {
-            TokenTree::Ident(ident) => _ = all.insert(ident.to_string()),
-            TokenTree::Group(group) => names(group.stream(), all),
-            _ => {}
-        }
-    }
-}
 
 /// Refuses a call of a closure that yields a `Result` where its error does not leave the function: the code around it may
 /// look at what it yields, which is not what the `Result` holds.
@@ -104,21 +92,6 @@ impl Tracer<'_> {
         value
     }
 
-    /// The variables outside of the closure that it writes to.
-    fn written_outside(&self, closure: &syn::ExprClosure) -> Vec<String> {
-        let own = bound_names(&syn::Expr::Closure(closure.clone()));
-        self.writes(&closure.body).into_iter().filter(|name| !own.contains(name)).collect()
-    }
-
-    /// Whether the closure writes to no variable outside of it, and reads none that is a place.
-    pub(in crate::trace) fn writes_nothing(&self, closure: &syn::ExprClosure, home: &ClosureEnv) -> bool {
-        let mut mentioned = BTreeSet::new();
-        names(closure.body.to_token_stream(), &mut mentioned);
-        let is_place = |value: &Val| matches!(value, Val::MutRef(..) | Val::Place(_) | Val::Iter(..));
-        self.written_outside(closure).is_empty()
-            && !mentioned.iter().any(|name| home.env.read(name).is_some_and(is_place))
-    }
-
     /// Whether a scope that was opened since has a variable of the name of one that the closure writes to.
     fn writes_to_hidden(&self, closure: &syn::ExprClosure, home: &ClosureEnv) -> bool {
         self.written_outside(closure).iter().any(|name| self.env.declares_above(home.env.depth(), name))
@@ -157,7 +130,7 @@ impl Tracer<'_> {
         let whole = syn::Expr::Closure(closure.clone());
         let (own, written) = (bound_names(&whole), self.writes(&closure.body));
         let mut mentioned = BTreeSet::new();
-        names(closure.body.to_token_stream(), &mut mentioned);
+        add_words(closure.body.to_token_stream(), &mut mentioned);
         mentioned.iter().filter(|&name| !own.contains(name) && !written.contains(name)).any(|name| {
             let (then, now) = (home.env.read(name), self.env.read(name));
             then.is_some_and(|then| !now.is_some_and(|now| now.same(then)))
@@ -226,7 +199,7 @@ impl Tracer<'_> {
     /// The same with a type of the function's output.
     pub(in crate::trace) fn annotate_as(&mut self, value: &Val, written: &syn::Type) -> Result<()> {
         let mut mentioned = BTreeSet::new();
-        names(written.to_token_stream(), &mut mentioned);
+        add_words(written.to_token_stream(), &mut mentioned);
         let generics = &self.function().generics.params;
         let is_param = |name: &String| {
             self.is_generic(name)

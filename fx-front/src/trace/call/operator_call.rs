@@ -3,7 +3,7 @@
 use syn::{BinOp, Expr, UnOp, parse_quote_spanned, spanned::Spanned};
 
 use crate::index::{Function, Resolved};
-use crate::syntax::written_types::typed_params;
+use crate::syntax::written_types::{is_reference_type, typed_params};
 use crate::trace::types::ty::is_untyped;
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Val,
@@ -146,14 +146,5 @@ fn is_literal(expr: &Expr) -> bool {
         Expr::Paren(inner) => is_literal(&inner.expr),
         Expr::Unary(unary) => matches!(unary.op, UnOp::Neg(_)) && is_literal(&unary.expr),
         expr => matches!(expr, Expr::Lit(_)),
-    }
-}
-
-/// Whether a parameter of the type is a reference, in an impl for `own`.
-pub(super) fn is_reference_type(ty: &syn::Type, own: &syn::Type) -> bool {
-    match ty {
-        syn::Type::Reference(_) => true,
-        syn::Type::Path(path) if path.path.is_ident("Self") => matches!(own, syn::Type::Reference(_)),
-        _ => false,
     }
 }

@@ -2,9 +2,12 @@
 
 use syn::{GenericParam, Type};
 
-use super::operator_call::{Operand, is_reference_type};
+use super::operator_call::Operand;
 use crate::index::{Function, Ty};
-use crate::syntax::{mentions, written_types::typed_params};
+use crate::syntax::{
+    mentions,
+    written_types::{is_reference_type, typed_params},
+};
 use crate::trace::{Tracer, asked::base};
 
 /// Whether an argument is of a parameter's type.

@@ -14,7 +14,7 @@ impl Tracer<'_> {
         else {
             return unsupported(call.span(), "the method `push`");
         };
-        let held = self.moved_into(item)?;
+        let held = self.expr(item).map(|value| self.copied_array(item, value))?;
         let held = self.of_known_type(held, element)?;
         let (held, lent) = match (held, self.options_of_field(&call.receiver), element) {
             (Val::Lit(Arg::None, _), Some(said), _) => (Val::Lit(Arg::None, said), None),

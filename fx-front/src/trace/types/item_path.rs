@@ -3,7 +3,7 @@
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use crate::index::{AssociatedConstant, Resolved, Ty, is_visible};
+use crate::index::{AssociatedConstant, Name, Resolved, Ty, is_visible};
 use crate::syntax::{imported::imported, path_text};
 use crate::trace::{Result, Tracer, unsupported};
 
@@ -85,6 +85,19 @@ impl Tracer<'_> {
             head => syn::parse_str::<syn::Type>(head).ok()?,
         };
         Some((self.index.ty(self.module(), None, &owner), name))
+    }
+
+    /// The function of the crate that the path names.
+    pub(in crate::trace) fn function_of_path(&self, path: &str) -> Option<usize> {
+        if let Resolved::Item(_, _, Name::Fn(id)) = self.index.resolve(self.module(), path) {
+            return Some(id);
+        }
+        let (head, name) = path.rsplit_once("::")?;
+        let owner = match head {
+            "Self" => self.function().owner.clone()?,
+            head => syn::parse_str(head).ok()?,
+        };
+        self.index.method(&self.index.ty(self.module(), self.function().owner.as_ref(), &owner), name)
     }
 
     /// Whether it is a type or constant parameter of the function.

@@ -105,16 +105,17 @@ impl Tracer<'_> {
     /// What the `clone()` yields that a struct of the crate derives; `None` where a part may have one of its own.
     pub(in crate::trace) fn derived_clone(&mut self, value: &Val, span: Span) -> Option<Val> {
         let ty = value.ty();
-        (!self.is_module(&ty) && self.is_cloned_by_parts(&ty)).then(|| self.cloned(value, span))?
+        (!self.is_module(&ty) && self.is_cloned_by_parts(&ty)).then(|| self.clone_by_parts(value, span))?
     }
 
-    fn cloned(&mut self, value: &Val, span: Span) -> Option<Val> {
-        let mut all = |parts: &[Val]| parts.iter().map(|part| self.cloned(part, span)).collect::<Option<Vec<Val>>>();
+    fn clone_by_parts(&mut self, value: &Val, span: Span) -> Option<Val> {
+        let mut all =
+            |parts: &[Val]| parts.iter().map(|part| self.clone_by_parts(part, span)).collect::<Option<Vec<Val>>>();
         Some(match value {
             Val::Tuple(parts) => Val::Tuple(all(parts)?),
             Val::List(items) => Val::List(all(items)?),
             Val::Fields(shape, parts) => Val::Fields(Rc::clone(shape), all(parts)?),
-            Val::Some(inner) => Val::Some(Box::new(self.cloned(inner, span)?)),
+            Val::Some(inner) => Val::Some(Box::new(self.clone_by_parts(inner, span)?)),
             Val::Lit(..) => value.clone(),
             Val::Node(_, ty, RefKind::Value) if *ty == Ty::Tensor || is_copy(ty) => value.clone(),
             Val::Node(..) => self.own_copy(value, span)?,
