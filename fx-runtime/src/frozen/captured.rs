@@ -134,6 +134,9 @@ mod tests {
         oracle::frame(Freeze::new())
     }
 
+    /// Neither a module nor `Clone`.
+    struct Alone;
+
     #[test]
     fn a_value_that_is_not_sync_becomes_shareable() {
         let count = Captured::new(Cell::new(0));
@@ -153,10 +156,10 @@ mod tests {
     fn captures_by_clone_or_says_what_cannot_be() {
         let words: Captured<Vec<&str>> = crate::capture!(frame(), &vec!["a", "b"], "words").unwrap();
         assert_eq!(words.lock().len(), 2);
-        let error = crate::capture!(frame(), &Mutex::new(1), "lock").unwrap_err();
+        let error = crate::capture!(frame(), &Mutex::new(Alone), "alone").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "`lock` cannot be cloned; derive `fx_runtime::Module` or `Clone` for its type (a layer of `tch::nn` has its like in `fx_runtime::nn`), or keep it in an `Arc`, \
+            "`alone` cannot be cloned; derive `fx_runtime::Module` or `Clone` for its type (a layer of `tch::nn` has its like in `fx_runtime::nn`), or keep it in an `Arc`, \
              and in a `Mutex` inside where it is not `Sync`"
         );
     }
@@ -171,10 +174,10 @@ mod tests {
         );
         let deep: Captured<Vec<i32>> = crate::capture!(frame(), &&reference, "numbers").unwrap();
         assert_eq!((place.lock().len(), behind.lock().len(), deep.lock().len()), (2, 2, 2));
-        // Neither a module nor `Clone`.
-        let lock = Mutex::new(1);
+        let lock: Captured<Mutex<i32>> = crate::capture!(frame(), &Mutex::new(3), "lock").unwrap();
+        assert_eq!(*lock.lock().lock().unwrap(), 3);
         assert!(
-            crate::capture!(frame(), &&lock, "lock").is_err(),
+            crate::capture!(frame(), &&Alone, "alone").is_err(),
             "a reference to it could be cloned, but would not live on"
         );
     }
